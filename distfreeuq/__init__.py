@@ -1,0 +1,55 @@
+"""Distribution-free uncertainty quantification for classifiers under dataset shift."""
+
+from distfreeuq import bounds
+from distfreeuq._version import __version__
+from distfreeuq.conformal.coverage import CoverageResult
+from distfreeuq.conformal.result import ConformalResult
+from distfreeuq.conformal.scores import (
+    APS,
+    LAC,
+    RAPS,
+    SAPS,
+    Margin,
+    Rank,
+    nested_scores,
+)
+from distfreeuq.conformal.sets import PredictionSets
+from distfreeuq.conformal.split import split_conformal
+from distfreeuq.conformal.thresholds import conformal_thresholds
+from distfreeuq.exceptions import (
+    DistFreeError,
+    DistFreeWarning,
+    InputError,
+    SmallCalibrationWarning,
+)
+from distfreeuq.guarantees import Guarantee, NoGuarantee
+from distfreeuq.quantiles import weighted_quantile
+from distfreeuq.results import load
+from distfreeuq.threads import get_num_threads, set_num_threads
+
+__all__ = [
+    "APS",
+    "LAC",
+    "RAPS",
+    "SAPS",
+    "ConformalResult",
+    "CoverageResult",
+    "DistFreeError",
+    "DistFreeWarning",
+    "Guarantee",
+    "InputError",
+    "Margin",
+    "NoGuarantee",
+    "PredictionSets",
+    "Rank",
+    "SmallCalibrationWarning",
+    "__version__",
+    "bounds",
+    "conformal_thresholds",
+    "get_num_threads",
+    "load",
+    "nested_scores",
+    "set_num_threads",
+    "split_conformal",
+    "weighted_quantile",
+]

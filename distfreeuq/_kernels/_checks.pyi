@@ -1,0 +1,6 @@
+from distfreeuq._typing import FloatMatrix
+
+def _max_threads() -> int: ...
+def _first_bad_row(
+    matrix: FloatMatrix, simplex: bool, tolerance: float, threads: int
+) -> int: ...

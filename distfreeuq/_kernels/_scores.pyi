@@ -1,0 +1,29 @@
+from distfreeuq._typing import ByteMatrix, FloatArray, FloatMatrix, IntArray
+
+_Score = tuple[int, float, float, float]
+
+def _true_label_scores(
+    score: _Score,
+    probs: FloatMatrix,
+    labels: IntArray,
+    uniforms: FloatArray,
+    out: FloatArray,
+    threads: int,
+) -> None: ...
+def _all_label_scores(
+    score: _Score,
+    probs: FloatMatrix,
+    uniforms: FloatArray,
+    out: FloatMatrix,
+    threads: int,
+) -> None: ...
+def _prediction_sets(
+    score: _Score,
+    probs: FloatMatrix,
+    uniforms: FloatArray,
+    thresholds: FloatArray,
+    never_empty: bool,
+    mask: ByteMatrix,
+    sizes: IntArray,
+    threads: int,
+) -> None: ...

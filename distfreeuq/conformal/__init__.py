@@ -1,0 +1,1 @@
+"""Prediction sets by conformal prediction."""

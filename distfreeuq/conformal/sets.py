@@ -1,0 +1,157 @@
+"""Prediction sets: which labels cannot be ruled out, row by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from distfreeuq._typing import ArrayLike, BoolMatrix, Classes, IntArray
+from distfreeuq._validate import Door
+from distfreeuq.conformal.coverage import CoverageResult, measure_coverage
+from distfreeuq.guarantees import Guarantee, NoGuarantee
+from distfreeuq.results import Result, read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from statsmodels.iolib.summary import Summary
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PredictionSets(Result):
+    """One set of labels per row.
+
+    Attributes
+    ----------
+    mask : ndarray of bool (n, K)
+        Whether label k is in row i's set.
+    sizes : ndarray (n,)
+        Labels per set.
+    classes : sequence
+        Class names by column.
+    nominal : float or None
+        The coverage the sets were made for.
+    guarantee : Guarantee or NoGuarantee
+        That of the fit which made them.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> probs = [[0.9, 0.06, 0.04], [0.5, 0.3, 0.2], [0.2, 0.5, 0.3]] * 10
+    >>> fit = dfu.split_conformal(
+    ...     probs, ["a", "b", "b"] * 10, score="lac", classes=["a", "b", "c"])
+    >>> sets = fit.predict([[0.85, 0.1, 0.05], [0.45, 0.4, 0.15]])
+    >>> [list(labels) for labels in sets.labels()]
+    [['a'], ['a', 'b']]
+    >>> sets.sizes.tolist(), len(sets), list(sets[1])
+    ([1, 2], 2, ['a', 'b'])
+    >>> sets.evaluate(["a", "b"]).coverage
+    1.0
+    """
+
+    mask: BoolMatrix
+    sizes: IntArray
+    classes: Classes
+    nominal: float | None
+    guarantee: Guarantee | NoGuarantee
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        n, n_classes = self.mask.shape
+        mean = f" mean size {self.sizes.mean():.3f}" if n else ""
+        return f"<PredictionSets n={n} K={n_classes}{mean}>"
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self.mask.shape[0])
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return row i's labels as an array, or the sets of several rows."""
+        if isinstance(index, int | np.integer):
+            return self._names()[self.mask[index]]
+        return PredictionSets(
+            mask=read_only(self.mask[index]),
+            sizes=read_only(self.sizes[index]),
+            classes=self.classes,
+            nominal=self.nominal,
+            guarantee=self.guarantee,
+        )
+
+    def labels(self) -> list[np.ndarray[Any, Any]]:
+        """Return each row's labels as an array of the user's own class names."""
+        names = self._names()
+        columns = np.nonzero(self.mask)[1]
+        return np.split(names[columns], np.cumsum(self.sizes)[:-1]) if len(self) else []
+
+    def evaluate(
+        self, labels: ArrayLike, *, confidence: float = 0.95
+    ) -> CoverageResult:
+        """Compare with true labels: coverage with an exact interval, and set sizes.
+
+        Parameters
+        ----------
+        labels : array_like (n,)
+            True labels, as class names.
+        confidence : float, default 0.95
+            Level of the Clopper-Pearson intervals.
+        """
+        door = Door("PredictionSets.evaluate")
+        codes = door.labels(labels, self.classes, len(self))
+        level = door.probability(confidence, "confidence")
+        return measure_coverage(
+            self.mask, self.sizes, codes, self.classes, self.nominal, level
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per prediction: a bool column per class, then the set's size."""
+        import pandas as pd
+
+        frame = pd.DataFrame(self.mask, columns=pd.Index(list(self.classes)))
+        frame["size"] = self.sizes
+        return frame
+
+    def summary(self) -> Summary:
+        """Return how large the sets are, and each class's share of them."""
+        from distfreeuq import _summary
+        from distfreeuq._summary import Table, class_name, number
+
+        n, n_classes = self.mask.shape
+        nominal = "not known" if self.nominal is None else number(self.nominal)
+        mean = number(float(self.sizes.mean()), 3) if n else "-"
+        facts = [
+            ("Rows", str(n)),
+            ("Classes", str(n_classes)),
+            ("Nominal coverage", nominal),
+            ("Mean set size", mean),
+            ("Empty sets", str(int((self.sizes == 0).sum()))),
+            ("Sets of one label", str(int((self.sizes == 1).sum()))),
+        ]
+        counts = self.mask.sum(axis=0)
+        rows = [
+            [class_name(name), str(count), number(count / n) if n else "-"]
+            for name, count in zip(self.classes, counts, strict=True)
+        ]
+        return _summary.summarise(
+            "Prediction sets",
+            facts,
+            [Table(["class", "sets with it", "share of rows"], rows)],
+            _summary.guarantee_notes(self.guarantee),
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the distribution of set sizes."""
+        from distfreeuq import plots
+
+        return plots.set_sizes(self, ax=ax)
+
+    def _names(self) -> np.ndarray[Any, Any]:
+        if isinstance(self.classes, range):
+            return np.arange(len(self.classes))
+        names = np.asarray(self.classes)
+        if names.ndim == 1 and names.dtype.kind in "iuf":
+            return names
+        names = np.empty(len(self.classes), dtype=object)
+        names[:] = self.classes
+        return names

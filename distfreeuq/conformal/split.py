@@ -1,0 +1,205 @@
+"""Split conformal prediction: the exchangeable case, no shift."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from distfreeuq import bounds
+from distfreeuq._random import stream
+from distfreeuq._typing import ArrayLike, FloatArray, RandomState
+from distfreeuq._validate import Door
+from distfreeuq.conformal.result import ConformalResult
+from distfreeuq.conformal.scores import NestedScore, as_score, true_label_scores
+from distfreeuq.exceptions import SmallCalibrationWarning
+from distfreeuq.guarantees import Guarantee, at_least, at_most
+from distfreeuq.quantiles import conformal_rank, smallest_sample
+from distfreeuq.results import read_only
+
+PAPER_A = "Podkopaev & Ramdas (2021)"
+CHOSEN_ELSEWHERE = "the classifier, the score and alpha were chosen without these rows"
+STATED_CONFIDENCE = 0.95
+"""Of the training-conditional statement that is printed without being asked for."""
+
+
+def split_conformal(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    *,
+    alpha: float = 0.1,
+    score: str | NestedScore = "aps",
+    randomized: bool = True,
+    never_empty: bool = False,
+    confidence: float | None = None,
+    classes: ArrayLike | None = None,
+    rng: RandomState = None,
+) -> ConformalResult:
+    """Prediction sets that hold the true label with probability 1 - alpha, no shift.
+
+    Parameters
+    ----------
+    probs : array_like (n, K), or (n,) for the probability of class 1
+        A classifier's probabilities on calibration rows that it was not fitted on.
+        Rows sum to one. A DataFrame's columns name the classes.
+    labels : array_like (n,)
+        Integers 0..K-1, or names listed in `classes`.
+    alpha : float, default 0.1
+        Miscoverage level in (0, 1).
+    score : str or score object, default "aps"
+        "aps", "lac", "raps", "saps", "rank", "margin", or an object such as ``RAPS()``.
+    randomized : bool, default True
+        Use one uniform per row, for coverage that is exact and not only at least
+        1 - alpha. "lac" and "margin" have no randomised form.
+    never_empty : bool, default False
+        Add the most likely label to every set at prediction.
+    confidence : float, optional
+        With a number such as 0.95: coverage of at least 1 - alpha with that probability
+        over the calibration draw, and not only on average over calibration draws.
+    classes : sequence, optional
+        Class names by column.
+    rng : seed, Generator or None
+        For the randomised scores.
+
+    Returns
+    -------
+    ConformalResult
+
+    Notes
+    -----
+    The threshold is the k-th smallest calibration score, k = ceil((1 - alpha)(n + 1)); if
+    k > n it is infinite, every set holds every label, and a `SmallCalibrationWarning`
+    says which n would be enough. If calibration and test rows are exchangeable, coverage
+    is at least 1 - alpha, and exactly k / (n + 1) if no two scores tie (paper A, Thm 1).
+    For i.i.d. rows the coverage given the calibration rows is Beta(k, n + 1 - k), or
+    stochastically larger with ties; `confidence` chooses k by that law.
+
+    Ties: only strictly more likely labels count, so tied labels share a score.
+
+    References
+    ----------
+    .. [A] Podkopaev and Ramdas (2021), "Distribution-free uncertainty quantification for
+       classification under label shift", UAI. Eq. (7), Theorem 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> rng = np.random.default_rng(0)
+    >>> probs = rng.dirichlet([2, 1, 1], size=500)
+    >>> labels = [rng.choice(3, p=row) for row in probs]
+    >>> fit = dfu.split_conformal(probs[:400], labels[:400], alpha=0.1, rng=1)
+    >>> fit
+    <ConformalResult aps alpha=0.1 n=400 K=3>
+    >>> fit.predict(probs[400:], rng=1).evaluate(labels[400:]).coverage
+    0.93
+    """
+    door = Door("split_conformal")
+    matrix, names = door.probs(probs, classes=classes)
+    n, n_classes = matrix.shape
+    codes = door.labels(labels, names, n)
+    level = door.alpha(alpha)
+    chosen = as_score(score, door)
+    randomized = door.flag(randomized, "randomized") and chosen.uses_uniforms
+    never_empty = door.flag(never_empty, "never_empty")
+    if confidence is not None:
+        confidence = door.probability(confidence, "confidence")
+
+    uniforms = stream(rng, "fit", door.caller).random(n) if randomized else np.ones(n)
+    scores = np.sort(true_label_scores(chosen, matrix, codes, uniforms))
+    rank = _rank(n, level, confidence)
+    threshold = float(scores[rank - 1]) if rank <= n else np.inf
+    if rank > n:
+        _warn_small(n, level, confidence)
+
+    on_average = _marginal(scores, level, rank, never_empty)
+    guarantee, further = on_average, ()
+    if confidence is not None:
+        guarantee = _training_conditional(rank, n, 1.0 - level, confidence)
+    elif rank <= n:
+        covered = bounds.beta_coverage_quantile(n, rank, 1.0 - STATED_CONFIDENCE)
+        further = (_training_conditional(rank, n, covered, STATED_CONFIDENCE),)
+
+    return ConformalResult(
+        title="Split conformal prediction sets",
+        thresholds=read_only(np.full(n_classes, threshold)),
+        alpha=level,
+        score=chosen,
+        randomized=randomized,
+        never_empty=never_empty,
+        confidence=confidence,
+        n=n,
+        rank=rank,
+        scores=read_only(scores),
+        class_counts=read_only(np.bincount(codes, minlength=n_classes)),
+        classes=names,
+        guarantee=guarantee,
+        further=further,
+    )
+
+
+def _rank(n: int, alpha: float, confidence: float | None) -> int:
+    if confidence is None:
+        return min(conformal_rank(n, alpha), n + 1)
+    return bounds.pac_rank(n, alpha, 1.0 - confidence)
+
+
+def _warn_small(n: int, alpha: float, confidence: float | None) -> None:
+    if confidence is None:
+        enough, wanted = smallest_sample(alpha), f"alpha={alpha:g}"
+    else:
+        enough = bounds.pac_smallest_sample(alpha, 1.0 - confidence)
+        wanted = f"alpha={alpha:g} with confidence={confidence:g}"
+    warnings.warn(
+        f"{n} calibration rows are too few for {wanted}: every set will hold every "
+        f"label. At least {enough} rows are needed.",
+        SmallCalibrationWarning,
+        stacklevel=3,
+    )
+
+
+def _marginal(
+    scores: FloatArray, alpha: float, rank: int, never_empty: bool
+) -> Guarantee:
+    """Return Theorem 1, both sides of it where both hold."""
+    n = scores.size
+    lower, upper = 1.0 - alpha, min(1.0, 1.0 - alpha + 1.0 / (n + 1))
+    claim = f"P(Y in C(X)) >= {at_least(lower)} for a new row, in finite samples"
+    if rank > n:
+        lower, upper = 1.0, 1.0
+        above = "every set holds every label, so that coverage is 1"
+    elif never_empty:
+        above, upper = "no upper bound, as the most likely label is always added", None
+    elif (scores[1:] == scores[:-1]).any():
+        above, upper = "no upper bound, as calibration scores tie", None
+    else:
+        above = f"and <= {at_most(upper)} if scores are continuous"
+    return Guarantee(
+        statement=f"{claim}; {above}.",
+        kind="marginal",
+        lower=lower,
+        upper=upper,
+        reference=f"{PAPER_A}, Thm 1",
+        assumptions=(
+            "the calibration rows and the new row are exchangeable",
+            CHOSEN_ELSEWHERE,
+        ),
+    )
+
+
+def _training_conditional(rank: int, n: int, lower: float, confidence: float) -> Guarantee:
+    """Return the law of coverage given the calibration rows, as a lower bound."""
+    return Guarantee(
+        statement=(
+            f"with probability >= {at_least(confidence)} over the calibration draw, "
+            f"coverage given the calibration rows is >= {at_least(lower)} (i.i.d. rows)."
+        ),
+        kind="training-conditional",
+        lower=lower,
+        confidence=confidence,
+        reference=f"Vovk (2012): Beta({rank}, {n + 1 - rank}) law of coverage",
+        assumptions=(
+            "the calibration rows and the new row are i.i.d.",
+            CHOSEN_ELSEWHERE,
+        ),
+    )

@@ -1,0 +1,17 @@
+"""Errors and warnings, each derived from one root so that a caller can catch them all."""
+
+
+class DistFreeError(Exception):
+    """Root of the errors that distfreeuq raises on purpose."""
+
+
+class InputError(DistFreeError, ValueError):
+    """An argument is not what it must be; the message says which, and where."""
+
+
+class DistFreeWarning(UserWarning):
+    """Root of the warnings: the answer is right, but may not be what was wanted."""
+
+
+class SmallCalibrationWarning(DistFreeWarning):
+    """Too few calibration rows for the level asked: the threshold is infinite."""

@@ -1,0 +1,98 @@
+"""What a result guarantees, under which assumptions, and by which theorem."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from distfreeuq._persistence import register
+
+Kind = Literal[
+    "marginal",
+    "class-conditional",
+    "training-conditional",
+    "calibration",
+    "excess-risk",
+    "confidence interval",
+]
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """A statement that a theorem proves under the assumptions listed.
+
+    Parameters
+    ----------
+    statement : str
+        The claim in words, its numbers filled in.
+    kind : str
+        What the probability is over.
+    reference : str
+        Paper and theorem.
+    assumptions : tuple of str
+        What must hold, all of it, for the statement to be true.
+    lower, upper : float or None
+        Bounds on the probability or the error that the statement is about.
+    confidence : float or None
+        The probability over the calibration draw, where the statement has one.
+    finite_sample : bool
+        False for a statement that holds only in the limit.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> fit = dfu.split_conformal([[0.8, 0.2]] * 30, [0] * 30, rng=0)
+    >>> fit.guarantee.lower, fit.guarantee.kind
+    (0.9, 'marginal')
+    """
+
+    statement: str
+    kind: Kind
+    reference: str
+    assumptions: tuple[str, ...]
+    lower: float | None = None
+    upper: float | None = None
+    confidence: float | None = None
+    finite_sample: bool = True
+
+    def __bool__(self) -> bool:
+        """Return True: there is a guarantee."""
+        return True
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class NoGuarantee:
+    """Nothing is guaranteed, and why.
+
+    Examples
+    --------
+    >>> from distfreeuq import NoGuarantee
+    >>> bool(NoGuarantee("the bins were chosen on the calibration labels"))
+    False
+    """
+
+    reason: str
+
+    def __bool__(self) -> bool:
+        """Return False: there is none."""
+        return False
+
+
+def at_least(bound: float, digits: int = 4) -> str:
+    """Return a lower bound as text, rounded down: what is printed must be true.
+
+    Examples
+    --------
+    >>> from distfreeuq.guarantees import at_least, at_most
+    >>> at_least(2 / 3), at_most(2 / 3), at_least(1 - 0.1)
+    ('0.6666', '0.6667', '0.9')
+    """
+    scale = 10.0**digits
+    return f"{math.floor(bound * scale + 1e-6) / scale:.{digits}g}"
+
+
+def at_most(bound: float, digits: int = 4) -> str:
+    """Return an upper bound as text, rounded up."""
+    scale = 10.0**digits
+    return f"{math.ceil(bound * scale - 1e-6) / scale:.{digits}g}"

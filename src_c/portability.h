@@ -1,0 +1,45 @@
+/* The few lines that depend on the compiler, so that no other file has to. */
+#ifndef DISTFREEUQ_PORTABILITY_H
+#define DISTFREEUQ_PORTABILITY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+static inline int max_threads(void) { return omp_get_max_threads(); }
+#else
+static inline int max_threads(void) { return 1; }
+#endif
+
+/* One binary, the widest vectors of the machine it runs on: the loader picks a clone.
+   Elsewhere the same loops are compiled once, for the baseline. All clones give the
+   same bits, because contraction into fused multiply-adds is off (setup.py). */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
+#define VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define VECTOR_CLONES
+#endif
+
+/* A helper is compiled for the wide vectors only if it is inlined into a clone. */
+#if defined(__GNUC__)
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#else
+#define ALWAYS_INLINE static inline
+#endif
+
+#if defined(_MSC_VER)
+#define RESTRICT __restrict
+#else
+#define RESTRICT restrict
+#endif
+
+/* A pragma inside a template; none where the compiler has no OpenMP. */
+#if defined(_OPENMP)
+#define PRAGMA(text) _Pragma(#text)
+#else
+#define PRAGMA(text)
+#endif
+
+#endif

@@ -1,0 +1,20 @@
+/* Is every row of a matrix what it must be? One read of the matrix. */
+#ifndef DISTFREEUQ_ROW_CHECKS_H
+#define DISTFREEUQ_ROW_CHECKS_H
+
+#include <float.h>
+#include <math.h>
+#include "portability.h"
+
+#define REAL double
+#define NAMED(name) name##_f64
+#include "row_checks_template.h"
+#undef REAL
+#undef NAMED
+#define REAL float
+#define NAMED(name) name##_f32
+#include "row_checks_template.h"
+#undef REAL
+#undef NAMED
+
+#endif

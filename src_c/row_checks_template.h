@@ -1,0 +1,40 @@
+/* Compiled twice by row_checks.h, with REAL = float and double. Each function returns the
+   first of the rows start .. stop-1 that is not in order, or -1. */
+
+/* Entries non-negative, row sum within `tolerance` of one. A NaN or an infinity spoils the
+   sum, and every comparison below is written so that NaN fails it. */
+VECTOR_CLONES
+static ptrdiff_t NAMED(first_non_simplex_row)(const REAL *matrix, ptrdiff_t K,
+                                              double tolerance, ptrdiff_t start,
+                                              ptrdiff_t stop)
+{
+    for (ptrdiff_t i = start; i < stop; i++) {
+        const REAL *RESTRICT row = matrix + i * K;
+        double sum = 0.0, smallest = 0.0;
+        PRAGMA(omp simd reduction(+ : sum) reduction(min : smallest))
+        for (ptrdiff_t k = 0; k < K; k++) {
+            double x = (double)row[k];
+            sum += x;
+            smallest = x < smallest ? x : smallest;
+        }
+        if (!(fabs(sum - 1.0) <= tolerance && smallest >= 0.0))
+            return i;
+    }
+    return -1;
+}
+
+VECTOR_CLONES
+static ptrdiff_t NAMED(first_non_finite_row)(const REAL *matrix, ptrdiff_t K,
+                                             ptrdiff_t start, ptrdiff_t stop)
+{
+    for (ptrdiff_t i = start; i < stop; i++) {
+        const REAL *RESTRICT row = matrix + i * K;
+        int n_finite = 0;
+        PRAGMA(omp simd reduction(+ : n_finite))
+        for (ptrdiff_t k = 0; k < K; k++)
+            n_finite += fabs((double)row[k]) <= DBL_MAX;
+        if (n_finite != K)
+            return i;
+    }
+    return -1;
+}
