@@ -1,0 +1,54 @@
+# What CI runs is what people run. Every target sets up what it needs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CORE := setup.py pyproject.toml distfreeuq/_version.py $(wildcard src_c/*)
+
+.PHONY: demo test lint type docs bench dist clean
+
+demo: $(VENV)/installed
+	$(BIN)/python -m distfreeuq demo
+
+test: $(VENV)/installed
+	$(BIN)/python -m pytest -n auto -q
+
+lint: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+type: $(VENV)/installed
+	$(BIN)/mypy
+
+docs: $(VENV)/installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+bench: $(VENV)/installed-bench
+	$(BIN)/python -m benchmarks
+
+dist: $(VENV)/installed
+	$(BIN)/python -m build
+
+clean:
+	rm -rf $(VENV) build dist figures docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name '__pycache__' -prune -exec rm -rf {} +
+	rm -f distfreeuq/_kernels/*.so
+
+$(BIN)/python:
+	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 10) and 'distfreeuq needs Python 3.10 or newer')"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check --upgrade pip
+
+# The editable install builds the compiled core in place; it is done again when the core changes.
+$(VENV)/installed: $(BIN)/python $(CORE)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[dev]"
+	touch $@
+
+$(VENV)/installed-docs: $(VENV)/installed
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[docs]"
+	touch $@
+
+$(VENV)/installed-bench: $(VENV)/installed
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[bench]"
+	touch $@

@@ -1,0 +1,170 @@
+"""Figures: the only file that knows matplotlib, and the one place of its style.
+
+Every function takes `ax` and returns it; without one it makes a new figure that belongs to
+nobody's pyplot state, so that ``fit.plot().figure.savefig("fit.png")`` works anywhere.
+Colours are Okabe and Ito's, which colour-blind readers tell apart; lines and markers also
+differ in form, for print in grey.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from distfreeuq._typing import ArrayLike, FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from distfreeuq.conformal.coverage import CoverageResult
+    from distfreeuq.conformal.result import ConformalResult
+    from distfreeuq.conformal.sets import PredictionSets
+
+BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
+PURPLE, SKY, GREY = "#CC79A7", "#56B4E9", "#7F7F7F"
+CYCLE = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY)
+LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))
+
+_NOMINAL: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1.2}
+
+
+def new_axes(
+    ax: Axes | None, *, width: float = 6.0, height: float = 3.8, grid: str = "y"
+) -> Axes:
+    """Return the Axes to draw on, in the house style."""
+    if ax is None:
+        ax = Figure(figsize=(width, height), dpi=120, layout="constrained").subplots()
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.set_axisbelow(True)
+    ax.grid(visible=True, axis=grid, color="0.9", linewidth=0.8)  # type: ignore[arg-type]
+    ax.tick_params(length=3)
+    return ax
+
+
+def calibration_scores(fit: ConformalResult, *, ax: Axes | None = None) -> Axes:
+    """Draw the calibration scores' distribution function and the threshold.
+
+    Parameters
+    ----------
+    fit : ConformalResult
+    ax : matplotlib Axes, optional
+    """
+    ax = new_axes(ax)
+    levels = np.arange(1, fit.n + 1) / (fit.n + 1)
+    ax.step(fit.scores, levels, where="post", color=BLUE, label="calibration scores")
+    ax.axhline(1.0 - fit.alpha, label=f"nominal {1.0 - fit.alpha:g}", **_NOMINAL)
+    finite = np.unique(fit.thresholds[np.isfinite(fit.thresholds)])
+    if finite.size:
+        name = f"threshold {finite[0]:.4f}"
+        if finite.size > 1:
+            name = f"thresholds {finite[0]:.4f} to {finite[-1]:.4f}"
+            ax.axvspan(finite[0], finite[-1], color=RED, alpha=0.15, linewidth=0)
+        ax.axvline(finite[-1], color=RED, linewidth=1.5, label=name)
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel(f"{fit.score.name} score of the true label")
+    ax.set_ylabel("share of scores at most this")
+    ax.set_title(f"{fit.title} (n = {fit.n})", fontsize="medium")
+    ax.legend(loc="upper left", frameon=False, fontsize="small")
+    return ax
+
+
+def set_sizes(
+    result: PredictionSets | CoverageResult, *, ax: Axes | None = None
+) -> Axes:
+    """Draw how many labels the prediction sets hold.
+
+    Parameters
+    ----------
+    result : PredictionSets or CoverageResult
+    ax : matplotlib Axes, optional
+    """
+    counts = getattr(result, "size_counts", None)
+    if counts is None:
+        counts = np.bincount(result.sizes, minlength=len(result.classes) + 1)  # type: ignore[union-attr]
+    n = int(counts.sum())
+    last = int(np.flatnonzero(counts)[-1]) if n else 0
+    sizes = np.arange(last + 1)
+    share = counts[: last + 1] / max(n, 1)
+    mean = float(sizes @ share)
+
+    ax = new_axes(ax)
+    ax.bar(sizes, share, width=0.8, color=BLUE)
+    ax.axvline(mean, label=f"mean {mean:.2f}", **_NOMINAL)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_xlabel("labels in the set")
+    ax.set_ylabel("share of rows")
+    ax.set_title(f"Sizes of {n} prediction sets", fontsize="medium")
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def class_coverage(result: CoverageResult, *, ax: Axes | None = None) -> Axes:
+    """Draw each class's coverage with its exact binomial interval.
+
+    Parameters
+    ----------
+    result : CoverageResult
+    ax : matplotlib Axes, optional
+    """
+    frame = result.to_frame()
+    frame = frame[(frame["stratum"] == "class") & (frame["n"] > 0)]
+    y = np.arange(len(frame))
+    ax = new_axes(ax, height=max(2.4, 1.2 + 0.28 * len(frame)), grid="x")
+    center = frame["coverage"].to_numpy()
+    spread = np.vstack([center - frame["low"], frame["high"] - center])
+    ax.errorbar(center, y, xerr=spread, fmt="o", color=BLUE, capsize=3)
+    title = f"Coverage by class with {100 * result.confidence:g}% intervals"
+    if result.nominal is not None:
+        ax.axvline(result.nominal, **_NOMINAL)
+        title += f" (dashed: nominal {result.nominal:g})"
+    names = [f"{name} ({n})" for name, n in zip(frame["value"], frame["n"], strict=True)]
+    ax.set_yticks(y, names)
+    ax.set_ylim(len(frame) - 0.5, -0.5)
+    ax.set_xlabel("coverage")
+    ax.set_ylabel("true class (rows)")
+    ax.set_title(title, fontsize="medium")
+    return ax
+
+
+def coverage_histogram(
+    coverages: Mapping[str, ArrayLike], nominal: float, *, ax: Axes | None = None
+) -> Axes:
+    """Draw coverage over repetitions, a histogram per method, medians as dashed lines.
+
+    Parameters
+    ----------
+    coverages : mapping of str to array_like
+        Each method's coverage in each repetition.
+    nominal : float
+        The coverage aimed at.
+    ax : matplotlib Axes, optional
+
+    Notes
+    -----
+    The kind of figure of paper A, 1(c) and 1(d).
+    """
+    values: dict[str, FloatArray] = {
+        name: np.asarray(v, dtype=np.float64) for name, v in coverages.items()
+    }
+    pooled = np.concatenate(list(values.values()))
+    edges = np.histogram_bin_edges(pooled, bins=40)
+    ax = new_axes(ax)
+    for i, (name, sample) in enumerate(values.items()):
+        color, line = CYCLE[i % len(CYCLE)], LINES[i % len(LINES)]
+        label = f"{name}, median {np.median(sample):.3f}"
+        ax.hist(sample, bins=edges.tolist(), color=color, alpha=0.35)
+        ax.hist(sample, bins=edges.tolist(), histtype="step", color=color, linestyle=line)
+        ax.axvline(
+            float(np.median(sample)), color=color, linestyle=line, linewidth=2, label=label
+        )
+    ax.axvline(nominal, label=f"nominal {nominal:g}", **{**_NOMINAL, "linestyle": "-"})
+    n_rep = max(sample.size for sample in values.values())
+    ax.set_xlabel("coverage")
+    ax.set_ylabel("repetitions")
+    ax.set_title(f"Coverage in {n_rep} repetitions", fontsize="medium")
+    ax.legend(frameon=False, fontsize="small")
+    return ax
