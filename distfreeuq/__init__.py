@@ -23,6 +23,7 @@ from distfreeuq.exceptions import (
     SmallCalibrationWarning,
 )
 from distfreeuq.guarantees import Guarantee, NoGuarantee
+from distfreeuq.label_shift.regions import Box, Polytope
 from distfreeuq.quantiles import weighted_quantile
 from distfreeuq.results import load
 from distfreeuq.threads import get_num_threads, set_num_threads
@@ -32,6 +33,7 @@ __all__ = [
     "LAC",
     "RAPS",
     "SAPS",
+    "Box",
     "ConformalResult",
     "CoverageResult",
     "DistFreeError",
@@ -40,6 +42,7 @@ __all__ = [
     "InputError",
     "Margin",
     "NoGuarantee",
+    "Polytope",
     "PredictionSets",
     "Rank",
     "SmallCalibrationWarning",
