@@ -33,7 +33,7 @@ def beta_coverage_quantile(n: int, rank: int, probability: float) -> float:
     --------
     >>> from distfreeuq import bounds
     >>> round(bounds.beta_coverage_quantile(500, 451, 0.05), 4)
-    0.8768
+    0.8773
     """
     if rank > n:
         return 1.0

@@ -31,7 +31,9 @@ def marriage_ratings() -> tuple[pd.DataFrame, pd.Series[str]]:
 
 
 def fitted_probabilities(
-    features: pd.DataFrame, ratings: pd.Series[str], train: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    features: pd.DataFrame,
+    ratings: pd.Series[str],
+    train: np.ndarray[tuple[int], np.dtype[np.bool_]],
 ) -> pd.DataFrame:
     """Fit a multinomial logistic regression on the training rows, predict the others."""
     import pandas as pd

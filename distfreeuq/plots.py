@@ -121,7 +121,9 @@ def class_coverage(result: CoverageResult, *, ax: Axes | None = None) -> Axes:
     if result.nominal is not None:
         ax.axvline(result.nominal, **_NOMINAL)
         title += f" (dashed: nominal {result.nominal:g})"
-    names = [f"{name} ({n})" for name, n in zip(frame["value"], frame["n"], strict=True)]
+    names = [
+        f"{name} ({n})" for name, n in zip(frame["value"], frame["n"], strict=True)
+    ]
     ax.set_yticks(y, names)
     ax.set_ylim(len(frame) - 0.5, -0.5)
     ax.set_xlabel("coverage")
@@ -157,9 +159,15 @@ def coverage_histogram(
         color, line = CYCLE[i % len(CYCLE)], LINES[i % len(LINES)]
         label = f"{name}, median {np.median(sample):.3f}"
         ax.hist(sample, bins=edges.tolist(), color=color, alpha=0.35)
-        ax.hist(sample, bins=edges.tolist(), histtype="step", color=color, linestyle=line)
+        ax.hist(
+            sample, bins=edges.tolist(), histtype="step", color=color, linestyle=line
+        )
         ax.axvline(
-            float(np.median(sample)), color=color, linestyle=line, linewidth=2, label=label
+            float(np.median(sample)),
+            color=color,
+            linestyle=line,
+            linewidth=2,
+            label=label,
         )
     ax.axvline(nominal, label=f"nominal {nominal:g}", **{**_NOMINAL, "linestyle": "-"})
     n_rep = max(sample.size for sample in values.values())

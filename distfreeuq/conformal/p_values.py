@@ -8,16 +8,25 @@ from distfreeuq._typing import FloatArray, FloatMatrix
 def weighted_p_values(
     scores: FloatMatrix,
     sorted_scores: FloatArray,
-    sorted_weights: FloatArray,
+    weights: FloatArray,
     own_weight: FloatArray | float,
 ) -> FloatMatrix:
-    """Return (sum of w_i over r_i >= s, plus w) / (sum of all w_i, plus w)."""
-    mass_from = np.append(np.cumsum(sorted_weights[::-1])[::-1], 0.0)
+    """Return (sum of w_i over r_i >= s, plus w) / (sum of all w_i, plus w).
+
+    Parameters
+    ----------
+    scores : ndarray (m, K)
+        Of the labels asked about.
+    sorted_scores, weights : ndarray (n,)
+        The calibration rows', ascending in the scores.
+    own_weight : float or ndarray that broadcasts with `scores`
+        The asked-about label's own mass; infinite gives 1, as does total mass 0.
+    """
+    mass_from = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
     first = np.searchsorted(sorted_scores, scores, side="left")
-    p: FloatMatrix = (mass_from[first] + own_weight) / (mass_from[0] + own_weight)
-    return p
-
-
-def exchangeable_p_values(scores: FloatMatrix, sorted_scores: FloatArray) -> FloatMatrix:
-    """Return (1 + number of calibration scores >= s) / (n + 1)."""
-    return weighted_p_values(scores, sorted_scores, np.ones(sorted_scores.size), 1.0)
+    own = np.broadcast_to(np.asarray(own_weight, dtype=np.float64), scores.shape)
+    total = mass_from[0] + own
+    p = np.ones(scores.shape)
+    return np.divide(
+        mass_from[first] + own, total, out=p, where=(total > 0) & (own < np.inf)
+    )

@@ -1,7 +1,8 @@
-"""What a conformal fit returns."""
+"""What a conformal fit returns: a rule that turns probabilities into prediction sets."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,6 @@ from distfreeuq._typing import (
     RandomState,
 )
 from distfreeuq._validate import Door
-from distfreeuq.conformal.p_values import exchangeable_p_values
 from distfreeuq.conformal.scores import NestedScore, all_label_scores
 from distfreeuq.conformal.sets import PredictionSets
 from distfreeuq.guarantees import Guarantee, NoGuarantee
@@ -35,14 +35,16 @@ if TYPE_CHECKING:
 class ConformalResult(Result):
     """A calibrated rule that turns probabilities into prediction sets.
 
+    Each procedure returns its own kind, with these attributes and a few more.
+
     Attributes
     ----------
     title : str
         The procedure.
     thresholds : ndarray (K,)
         Label k is in a row's set if its score is at most thresholds[k]; +inf: always.
-    alpha : float
-        Miscoverage level.
+    alpha : float or ndarray (K,)
+        Miscoverage level; one per class where the user gave one per class.
     score : NestedScore
     randomized, never_empty : bool
         As given to the fit.
@@ -50,29 +52,38 @@ class ConformalResult(Result):
         Probability over the calibration draw, for the training-conditional version.
     n : int
         Calibration rows.
-    rank : int
-        The threshold is the rank-th smallest calibration score; n + 1 means +inf.
     scores : ndarray (n,)
         Calibration scores, ascending.
     class_counts : ndarray (K,)
         Calibration rows by class.
     classes : sequence
         Class names by column.
-    guarantee : Guarantee
+    guarantee : Guarantee or NoGuarantee
         What holds for the sets that `predict` makes.
     further : tuple of Guarantee
         What else holds.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> probs = [[0.9, 0.06, 0.04], [0.5, 0.3, 0.2], [0.2, 0.5, 0.3]] * 10
+    >>> fit = dfu.split_conformal(probs, [0, 1, 1] * 10, score="lac")
+    >>> fit
+    <ConformalResult lac alpha=0.1 n=30 K=3>
+    >>> fit.predict([[0.6, 0.3, 0.1]]).labels()
+    [array([0, 1])]
+    >>> fit.p_values([[0.6, 0.3, 0.1]]).round(3).tolist()
+    [[0.677, 0.355, 0.032]]
     """
 
     title: str
     thresholds: FloatArray
-    alpha: float
+    alpha: float | FloatArray
     score: NestedScore
     randomized: bool
     never_empty: bool
     confidence: float | None
     n: int
-    rank: int
     scores: FloatArray
     class_counts: IntArray
     classes: Classes
@@ -82,7 +93,7 @@ class ConformalResult(Result):
     def __repr__(self) -> str:
         """Return one line."""
         return (
-            f"<ConformalResult {self.score.name} alpha={self.alpha:g} n={self.n} "
+            f"<ConformalResult {self.score.name} alpha={self._alpha_text()} n={self.n} "
             f"K={len(self.classes)}>"
         )
 
@@ -123,13 +134,7 @@ class ConformalResult(Result):
             sizes,
             threads_for(matrix.size),
         )
-        return PredictionSets(
-            mask=read_only(mask.view(np.bool_)),
-            sizes=read_only(sizes),
-            classes=self.classes,
-            nominal=1.0 - self.alpha,
-            guarantee=self.guarantee,
-        )
+        return self._sets(mask.view(np.bool_), sizes)
 
     def p_values(
         self,
@@ -140,9 +145,10 @@ class ConformalResult(Result):
     ) -> FloatMatrix:
         """Conformal p-value of every label, shape (n, K).
 
-        (1 + #{calibration scores >= score}) / (n + 1): under exchangeability the true
-        label's is at most a with probability at most a. Without `confidence=` and
-        `never_empty=`, a label is in the set exactly if its p-value exceeds alpha.
+        The share of calibration mass, the new row's own included, whose score is at
+        least the label's. Under the fit's assumptions the true label's is at most a with
+        probability at most a. Without `confidence`, `robust` and `never_empty`, a label
+        is in the set exactly if its p-value exceeds alpha.
 
         Parameters
         ----------
@@ -151,9 +157,15 @@ class ConformalResult(Result):
             As in `predict`.
         """
         matrix, u = self._rows(probs, rng, uniforms, "p_values")
-        return exchangeable_p_values(
-            all_label_scores(self.score, matrix, u), self.scores
-        )
+        return self._p_values_of(all_label_scores(self.score, matrix, u))
+
+    @abstractmethod
+    def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
+        """Return the p-values of labels with these scores, shape (n, K)."""
+
+    @abstractmethod
+    def _facts(self) -> list[tuple[str, str]]:
+        """Return what the summary's header says of this procedure."""
 
     def _rows(
         self,
@@ -166,11 +178,26 @@ class ConformalResult(Result):
         door = Door(f"ConformalResult.{method}")
         matrix = door.new_probs(probs, self.classes)
         n = matrix.shape[0]
-        if not (self.randomized and self.score.uses_uniforms):
+        if not self.randomized:
             return matrix, np.ones(n)
         if uniforms is not None:
             return matrix, door.uniforms(uniforms, n)
         return matrix, stream(rng, "predict", door.caller).random(n)
+
+    def _sets(self, mask: np.ndarray, sizes: IntArray) -> PredictionSets:  # type: ignore[type-arg]
+        nominal = None if isinstance(self.alpha, np.ndarray) else 1.0 - self.alpha
+        return PredictionSets(
+            mask=read_only(mask),
+            sizes=read_only(sizes),
+            classes=self.classes,
+            nominal=nominal,
+            guarantee=self.guarantee,
+        )
+
+    def _alpha_text(self) -> str:
+        if isinstance(self.alpha, np.ndarray):
+            return f"{self.alpha.min():g}..{self.alpha.max():g}"
+        return f"{self.alpha:g}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per class: calibration rows, threshold, always in the set?"""
@@ -190,27 +217,28 @@ class ConformalResult(Result):
         from distfreeuq import _summary
         from distfreeuq._summary import Table, class_name, number
 
-        rank = f"{self.rank} of {self.n}" if self.rank <= self.n else "beyond the last"
+        def cell(value: object) -> str:
+            if isinstance(value, bool | np.bool_):
+                return "yes" if value else "no"
+            return number(value) if isinstance(value, float) else str(value)
+
+        frame = self.to_frame()
+        rows = [
+            [class_name(row[0]), *(cell(value) for value in row[1:])]
+            for row in frame.itertuples(index=False)
+        ]
+        headers = {"always": "always in the set"}
+        table = Table([headers.get(name, name) for name in frame.columns], rows)
         facts = [
             ("Score", self.score.describe(self.randomized)),
-            ("Miscoverage alpha", f"{self.alpha:g}"),
+            ("Miscoverage alpha", self._alpha_text()),
             ("Never empty", "yes" if self.never_empty else "no"),
             ("Calibration rows", str(self.n)),
             ("Classes", str(len(self.classes))),
-            ("Rank of the threshold", rank),
-        ]
-        rows = [
-            [class_name(name), str(n), number(t), "yes" if always else "no"]
-            for name, n, t, always in self.to_frame().itertuples(index=False)
         ]
         notes = _summary.guarantee_notes(self.guarantee)
         notes[1:1] = [("Also", also.statement) for also in self.further]
-        return _summary.summarise(
-            self.title,
-            facts,
-            [Table(["class", "n", "threshold", "always in the set"], rows)],
-            notes,
-        )
+        return _summary.summarise(self.title, facts + self._facts(), [table], notes)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the calibration scores and the threshold."""

@@ -2,25 +2,49 @@
 
 from __future__ import annotations
 
-import warnings
+from dataclasses import dataclass
 
 import numpy as np
 
 from distfreeuq import bounds
-from distfreeuq._random import stream
-from distfreeuq._typing import ArrayLike, FloatArray, RandomState
+from distfreeuq._typing import ArrayLike, FloatMatrix, RandomState
 from distfreeuq._validate import Door
+from distfreeuq.conformal.calibration import (
+    CHOSEN_ELSEWHERE,
+    PAPER_A,
+    CalibrationScores,
+    calibration_scores,
+    warn_small,
+)
+from distfreeuq.conformal.p_values import weighted_p_values
 from distfreeuq.conformal.result import ConformalResult
-from distfreeuq.conformal.scores import NestedScore, as_score, true_label_scores
-from distfreeuq.exceptions import SmallCalibrationWarning
+from distfreeuq.conformal.scores import NestedScore
 from distfreeuq.guarantees import Guarantee, at_least, at_most
 from distfreeuq.quantiles import conformal_rank, smallest_sample
 from distfreeuq.results import read_only
 
-PAPER_A = "Podkopaev & Ramdas (2021)"
-CHOSEN_ELSEWHERE = "the classifier, the score and alpha were chosen without these rows"
 STATED_CONFIDENCE = 0.95
 """Of the training-conditional statement that is printed without being asked for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SplitConformalResult(ConformalResult):
+    """Split conformal sets: one threshold, the rank-th smallest calibration score.
+
+    Attributes
+    ----------
+    rank : int
+        n + 1 stands for an infinite threshold.
+    """
+
+    rank: int
+
+    def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
+        return weighted_p_values(scores, self.scores, np.ones(self.n), 1.0)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        rank = f"{self.rank} of {self.n}" if self.rank <= self.n else "beyond the last"
+        return [("Rank of the threshold", rank)]
 
 
 def split_conformal(
@@ -34,7 +58,7 @@ def split_conformal(
     confidence: float | None = None,
     classes: ArrayLike | None = None,
     rng: RandomState = None,
-) -> ConformalResult:
+) -> SplitConformalResult:
     """Prediction sets that hold the true label with probability 1 - alpha, no shift.
 
     Parameters
@@ -64,6 +88,7 @@ def split_conformal(
     Returns
     -------
     ConformalResult
+        With ``.rank``, the rank of the threshold among the calibration scores.
 
     Notes
     -----
@@ -92,56 +117,49 @@ def split_conformal(
     >>> fit
     <ConformalResult aps alpha=0.1 n=400 K=3>
     >>> fit.predict(probs[400:], rng=1).evaluate(labels[400:]).coverage
-    0.93
+    0.92
     """
     door = Door("split_conformal")
-    matrix, names = door.probs(probs, classes=classes)
-    n, n_classes = matrix.shape
-    codes = door.labels(labels, names, n)
+    calibration = calibration_scores(
+        door,
+        probs,
+        labels,
+        score=score,
+        randomized=randomized,
+        never_empty=never_empty,
+        classes=classes,
+        rng=rng,
+    )
     level = door.alpha(alpha)
-    chosen = as_score(score, door)
-    randomized = door.flag(randomized, "randomized") and chosen.uses_uniforms
-    never_empty = door.flag(never_empty, "never_empty")
     if confidence is not None:
         confidence = door.probability(confidence, "confidence")
 
-    uniforms = stream(rng, "fit", door.caller).random(n) if randomized else np.ones(n)
-    scores = np.sort(true_label_scores(chosen, matrix, codes, uniforms))
-    rank = _rank(n, level, confidence)
-    threshold = float(scores[rank - 1]) if rank <= n else np.inf
+    n = calibration.n
+    if confidence is None:
+        rank = min(conformal_rank(n, level), n + 1)
+    else:
+        rank = bounds.pac_rank(n, level, 1.0 - confidence)
+    threshold = calibration.scores[rank - 1] if rank <= n else np.inf
     if rank > n:
         _warn_small(n, level, confidence)
 
-    on_average = _marginal(scores, level, rank, never_empty)
-    guarantee, further = on_average, ()
+    guarantee = _marginal(calibration, level, rank)
+    further: tuple[Guarantee, ...] = ()
     if confidence is not None:
-        guarantee = _training_conditional(rank, n, 1.0 - level, confidence)
+        guarantee = _given_calibration(rank, n, 1.0 - level, confidence)
     elif rank <= n:
         covered = bounds.beta_coverage_quantile(n, rank, 1.0 - STATED_CONFIDENCE)
-        further = (_training_conditional(rank, n, covered, STATED_CONFIDENCE),)
-
-    return ConformalResult(
+        further = (_given_calibration(rank, n, covered, STATED_CONFIDENCE),)
+    return SplitConformalResult(
         title="Split conformal prediction sets",
-        thresholds=read_only(np.full(n_classes, threshold)),
+        thresholds=read_only(np.full(len(calibration.classes), threshold)),
         alpha=level,
-        score=chosen,
-        randomized=randomized,
-        never_empty=never_empty,
         confidence=confidence,
-        n=n,
-        rank=rank,
-        scores=read_only(scores),
-        class_counts=read_only(np.bincount(codes, minlength=n_classes)),
-        classes=names,
         guarantee=guarantee,
         further=further,
+        rank=rank,
+        **calibration.fields(),
     )
-
-
-def _rank(n: int, alpha: float, confidence: float | None) -> int:
-    if confidence is None:
-        return min(conformal_rank(n, alpha), n + 1)
-    return bounds.pac_rank(n, alpha, 1.0 - confidence)
 
 
 def _warn_small(n: int, alpha: float, confidence: float | None) -> None:
@@ -150,30 +168,27 @@ def _warn_small(n: int, alpha: float, confidence: float | None) -> None:
     else:
         enough = bounds.pac_smallest_sample(alpha, 1.0 - confidence)
         wanted = f"alpha={alpha:g} with confidence={confidence:g}"
-    warnings.warn(
+    warn_small(
         f"{n} calibration rows are too few for {wanted}: every set will hold every "
-        f"label. At least {enough} rows are needed.",
-        SmallCalibrationWarning,
-        stacklevel=3,
+        f"label. At least {enough} rows are needed."
     )
 
 
-def _marginal(
-    scores: FloatArray, alpha: float, rank: int, never_empty: bool
-) -> Guarantee:
+def _marginal(calibration: CalibrationScores, alpha: float, rank: int) -> Guarantee:
     """Return Theorem 1, both sides of it where both hold."""
-    n = scores.size
-    lower, upper = 1.0 - alpha, min(1.0, 1.0 - alpha + 1.0 / (n + 1))
+    n = calibration.n
+    lower = 1.0 - alpha
+    upper: float | None = min(1.0, lower + 1.0 / (n + 1))
     claim = f"P(Y in C(X)) >= {at_least(lower)} for a new row, in finite samples"
     if rank > n:
-        lower, upper = 1.0, 1.0
+        lower = upper = 1.0
         above = "every set holds every label, so that coverage is 1"
-    elif never_empty:
+    elif calibration.never_empty:
         above, upper = "no upper bound, as the most likely label is always added", None
-    elif (scores[1:] == scores[:-1]).any():
+    elif calibration.tied:
         above, upper = "no upper bound, as calibration scores tie", None
     else:
-        above = f"and <= {at_most(upper)} if scores are continuous"
+        above = f"and <= {at_most(lower + 1.0 / (n + 1))} if scores are continuous"
     return Guarantee(
         statement=f"{claim}; {above}.",
         kind="marginal",
@@ -187,8 +202,8 @@ def _marginal(
     )
 
 
-def _training_conditional(rank: int, n: int, lower: float, confidence: float) -> Guarantee:
-    """Return the law of coverage given the calibration rows, as a lower bound."""
+def _given_calibration(rank: int, n: int, lower: float, confidence: float) -> Guarantee:
+    """Return a lower bound on coverage from its law given the calibration rows."""
     return Guarantee(
         statement=(
             f"with probability >= {at_least(confidence)} over the calibration draw, "
