@@ -332,6 +332,7 @@ class Door:
         length: int,
         *,
         allow_infinite: bool = False,
+        allow_all_zero: bool = False,
     ) -> FloatArray:
         """Return non-negative weights, not all zero."""
         must = "non-negative" + ("" if allow_infinite else " finite") + " numbers"
@@ -342,7 +343,7 @@ class Door:
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
             self.refuse(parameter, must, f"{vector[row]} at position {row}")
-        if length and not (vector > 0).any():
+        if length and not allow_all_zero and not (vector > 0).any():
             self.refuse(parameter, "weights of which some are positive", "all zero")
         return vector
 

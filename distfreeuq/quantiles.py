@@ -58,10 +58,11 @@ def quantiles_with_atoms(
 ) -> FloatArray:
     """Return one quantile per level and atom: one sort, one pass, one search each.
 
-    The weights and atoms are divided by the largest of them, so their scale is gone, and
-    equal ones become exactly 1. Values of weight zero are dropped before sorting.
+    The weights and atoms are divided by the largest weight, so their scale is gone, and
+    equal ones become exactly 1; one quantile does not depend on the others' atoms. Values
+    of weight zero are dropped before sorting.
     """
-    largest = max(weights.max(initial=0.0), atoms.max(initial=0.0))
+    largest = weights.max(initial=0.0)
     out = np.full(levels.shape, np.inf)
     if largest == 0.0:
         return out
@@ -71,9 +72,9 @@ def quantiles_with_atoms(
     order = np.argsort(values)
     cumulative = np.empty(values.size)
     _quantile._cumulative_mass(np.divide(weights[order], largest), cumulative)
-    _quantile._search_quantiles(
-        values[order], cumulative, levels, np.divide(atoms, largest), out
-    )
+    with np.errstate(over="ignore"):  # an atom beyond all proportion: +inf, as it should
+        scaled_atoms = np.divide(atoms, largest)
+    _quantile._search_quantiles(values[order], cumulative, levels, scaled_atoms, out)
     return out
 
 

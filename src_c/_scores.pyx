@@ -32,10 +32,10 @@ cdef extern from "nested_scores.h" nogil:
         const nested_score *, const double *, ptrdiff_t, const double *,
         ptrdiff_t, ptrdiff_t, double *)
     int prediction_sets_f32(
-        const nested_score *, const float *, ptrdiff_t, const double *, const double *, int,
+        const nested_score *, const float *, ptrdiff_t, const double *, const double *, int, int,
         ptrdiff_t, ptrdiff_t, uint8_t *, int64_t *)
     int prediction_sets_f64(
-        const nested_score *, const double *, ptrdiff_t, const double *, const double *, int,
+        const nested_score *, const double *, ptrdiff_t, const double *, const double *, int, int,
         ptrdiff_t, ptrdiff_t, uint8_t *, int64_t *)
 
 
@@ -106,6 +106,7 @@ def _prediction_sets(
     const floating[:, ::1] probs,
     const double[::1] uniforms,
     const double[::1] thresholds,
+    bint one_per_row,
     bint never_empty,
     uint8_t[:, ::1] mask,
     int64_t[::1] sizes,
@@ -123,11 +124,11 @@ def _prediction_sets(
         start = chunk * rows
         if floating is float:
             failures += prediction_sets_f32(
-                &s, &probs[0, 0], K, &uniforms[0], &thresholds[0], never_empty,
+                &s, &probs[0, 0], K, &uniforms[0], &thresholds[0], one_per_row, never_empty,
                 start, chunk_stop(start, rows, n), &mask[0, 0], &sizes[0])
         else:
             failures += prediction_sets_f64(
-                &s, &probs[0, 0], K, &uniforms[0], &thresholds[0], never_empty,
+                &s, &probs[0, 0], K, &uniforms[0], &thresholds[0], one_per_row, never_empty,
                 start, chunk_stop(start, rows, n), &mask[0, 0], &sizes[0])
     if failures:
         raise MemoryError("no memory to select within a row of probabilities")

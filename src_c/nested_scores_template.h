@@ -212,18 +212,19 @@ ALWAYS_INLINE void NAMED(decide_between)(const nested_score *s, const REAL *row,
     }
 }
 
-/* Prediction sets {k : score_k <= thresholds[k]}; mask of shape (n, K), sizes of shape (n,).
-   A threshold of +inf puts its label into every set. Returns -1 if out of memory. */
+/* Prediction sets {k : score_k <= threshold}; mask of shape (n, K), sizes of shape (n,).
+   Thresholds are one per class, shape (K,), or one per row, shape (n,). +inf puts its label
+   into every set, or every label into its row's set. Returns -1 if out of memory. */
 VECTOR_CLONES
 static int NAMED(prediction_sets)(const nested_score *s, const REAL *probs, ptrdiff_t K,
                                   const double *uniforms, const double *thresholds,
-                                  int never_empty, ptrdiff_t start, ptrdiff_t stop,
-                                  uint8_t *mask, int64_t *sizes)
+                                  int one_per_row, int never_empty, ptrdiff_t start,
+                                  ptrdiff_t stop, uint8_t *mask, int64_t *sizes)
 {
     int by_label = s->kind == SCORE_LAC || s->kind == SCORE_MARGIN;
     double lowest = INFINITY, highest = -INFINITY;
     int some_infinite = 0;
-    for (ptrdiff_t k = 0; k < K; k++) {
+    for (ptrdiff_t k = 0; k < K && !one_per_row; k++) {
         double t = thresholds[k];
         lowest = t < lowest ? t : lowest;
         if (t < INFINITY)
@@ -239,13 +240,15 @@ static int NAMED(prediction_sets)(const nested_score *s, const REAL *probs, ptrd
         const REAL *RESTRICT row = probs + i * K;
         uint8_t *RESTRICT in_set = mask + i * K;
         double u = uniforms[i], top = 0.0, next = 0.0;
+        if (one_per_row)
+            lowest = highest = thresholds[i];
 
         if (by_label) {
             NAMED(two_largest)(row, K, &top, &next);
             for (ptrdiff_t k = 0; k < K; k++) {
                 double p = (double)row[k];
                 in_set[k] = score_at(s, 0.0, 0.0, p, top, p == top ? next : top, u)
-                            <= thresholds[k];
+                            <= (one_per_row ? lowest : thresholds[k]);
             }
         } else if (lowest == INFINITY) {
             memset(in_set, 1, (size_t)K);

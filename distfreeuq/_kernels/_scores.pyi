@@ -22,6 +22,7 @@ def _prediction_sets(
     probs: FloatMatrix,
     uniforms: FloatArray,
     thresholds: FloatArray,
+    one_per_row: bool,
     never_empty: bool,
     mask: ByteMatrix,
     sizes: IntArray,

@@ -122,19 +122,7 @@ class ConformalResult(Result):
             A row's set depends on that row and its uniform alone.
         """
         matrix, u = self._rows(probs, rng, uniforms, "predict")
-        mask = np.empty(matrix.shape, dtype=np.uint8)
-        sizes = np.empty(matrix.shape[0], dtype=np.int64)
-        _scores._prediction_sets(
-            self.score.kernel_arguments(),
-            matrix,
-            u,
-            self.thresholds,
-            self.never_empty,
-            mask,
-            sizes,
-            threads_for(matrix.size),
-        )
-        return self._sets(mask.view(np.bool_), sizes)
+        return self._sets(matrix, u, self.thresholds, one_per_row=False)
 
     def p_values(
         self,
@@ -184,10 +172,31 @@ class ConformalResult(Result):
             return matrix, door.uniforms(uniforms, n)
         return matrix, stream(rng, "predict", door.caller).random(n)
 
-    def _sets(self, mask: np.ndarray, sizes: IntArray) -> PredictionSets:  # type: ignore[type-arg]
+    def _sets(
+        self,
+        matrix: FloatMatrix,
+        uniforms: FloatArray,
+        thresholds: FloatArray,
+        *,
+        one_per_row: bool,
+    ) -> PredictionSets:
+        """Return the sets by thresholds for the classes (K,) or for the rows (n,)."""
+        mask = np.empty(matrix.shape, dtype=np.uint8)
+        sizes = np.empty(matrix.shape[0], dtype=np.int64)
+        _scores._prediction_sets(
+            self.score.kernel_arguments(),
+            matrix,
+            uniforms,
+            thresholds,
+            one_per_row,
+            self.never_empty,
+            mask,
+            sizes,
+            threads_for(matrix.size),
+        )
         nominal = None if isinstance(self.alpha, np.ndarray) else 1.0 - self.alpha
         return PredictionSets(
-            mask=read_only(mask),
+            mask=read_only(mask.view(np.bool_)),
             sizes=read_only(sizes),
             classes=self.classes,
             nominal=nominal,
