@@ -20,12 +20,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "golden(file, function): run with every golden case of that function, as `case`",
+        "golden(file, function): run with every golden case of the function, as `case`",
     )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Parametrise a test marked ``golden("conformal", "conformal_pvalue")`` by `case`."""
+    """Give a test marked ``golden("conformal", "conformal_pvalue")`` every `case`."""
     marker = metafunc.definition.get_closest_marker("golden")
     if marker is None:
         return

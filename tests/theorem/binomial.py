@@ -1,8 +1,8 @@
 """Judges simulated counts by exact tails, at one false-alarm rate for a whole file.
 
 A coverage test draws one test point per calibration draw, so that its hits are exactly
-binomial. Each claim is judged at ``false_alarm / claims`` (Bonferroni): if every theorem
-holds and the code is right, a whole file raises with probability at most `false_alarm`,
+binomial. Each claim is judged at ``false_alarm / claims`` (Bonferroni): if the theorems
+hold and the code is right, a whole file raises with probability at most `false_alarm`,
 however its claims depend on each other.
 """
 
@@ -15,7 +15,7 @@ class RefutedError(AssertionError):
 
 
 class Judge:
-    """Makes at most `claims` claims, together wrongly refuted with rate `false_alarm`."""
+    """Makes at most `claims` claims, all true ones upheld but at rate `false_alarm`."""
 
     def __init__(self, *, claims: int, false_alarm: float = 1e-6) -> None:
         self.claims = claims
@@ -37,7 +37,7 @@ class Judge:
         )
 
     def exactly(self, hits: int, trials: int, probability: float) -> None:
-        """Claim that trials hit with this probability; half the level on either side."""
+        """Claim that trials hit with this probability: half the level per side."""
         smaller_tail = min(
             stats.binom.cdf(hits, trials, probability),
             stats.binom.sf(hits - 1, trials, probability),
@@ -57,8 +57,6 @@ class Judge:
     def _judge(self, p_value: float, what: str) -> None:
         self.made += 1
         if self.made > self.claims:
-            raise RuntimeError(
-                f"more than the {self.claims} claims that were announced"
-            )
+            raise RuntimeError(f"more than the {self.claims} claims announced")
         if p_value < self.level:
             raise RefutedError(f"{what}: p-value {p_value:.2g} < {self.level:.2g}")

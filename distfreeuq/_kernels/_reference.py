@@ -1,0 +1,155 @@
+"""The kernels once more, slowly: each twin is its definition in a few lines of NumPy.
+
+Only the tests import this file, and hold every kernel equal to its twin. A twin takes
+the kernel's inputs and returns what the kernel writes into its outputs.
+"""
+
+import math
+
+import numpy as np
+
+from distfreeuq._typing import (
+    BoolMatrix,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+    IntMatrix,
+)
+
+# ---------------------------------------------------------------- _scores: scores, sets
+
+LAC, APS, RAPS, SAPS, RANK, MARGIN = range(6)
+
+
+def on_grid(p: FloatArray) -> FloatArray:
+    """Round to multiples of 2^-52, whose sums below 2 are exact in any order."""
+    return np.ldexp(np.rint(np.ldexp(p.astype(np.float64), 52)), -52)
+
+
+def score_of_label(
+    score: tuple[int, float, float, float], row: FloatArray, y: int, u: float
+) -> float:
+    """Return label y's score: the table in distfreeuq/conformal/scores.py."""
+    kind, penalty, k_reg, weight = score
+    row = row.astype(np.float64)
+    more_likely = row > row[y]
+    rank = 1 + int(more_likely.sum())
+    if kind == LAC:
+        return float(1.0 - row[y])
+    if kind == MARGIN:
+        return float(np.delete(row, y).max() - row[y])
+    if kind == RANK:
+        return rank - 1 + u
+    if kind == SAPS:
+        top = float(row.max())
+        return u * top if rank == 1 else top + (rank - 2 + u) * weight
+    grid = on_grid(row)
+    aps = float(grid[more_likely].sum() + u * grid[y])
+    return aps if kind == APS else aps + penalty * max(rank - k_reg, 0.0)
+
+
+def true_label_scores(
+    score: tuple[int, float, float, float],
+    probs: FloatMatrix,
+    labels: IntArray,
+    uniforms: FloatArray,
+) -> FloatArray:
+    """Return each row's score of its own label, shape (n,)."""
+    rows = zip(probs, labels, uniforms, strict=True)
+    return np.array([score_of_label(score, row, y, float(u)) for row, y, u in rows])
+
+
+def all_label_scores(
+    score: tuple[int, float, float, float], probs: FloatMatrix, uniforms: FloatArray
+) -> FloatMatrix:
+    """Return every label's score, shape (n, K)."""
+    n, n_classes = probs.shape
+    out = np.empty((n, n_classes))
+    for i in range(n):
+        for y in range(n_classes):
+            out[i, y] = score_of_label(score, probs[i], y, float(uniforms[i]))
+    return out
+
+
+def prediction_sets(
+    score: tuple[int, float, float, float],
+    probs: FloatMatrix,
+    uniforms: FloatArray,
+    thresholds: FloatArray,
+    never_empty: bool,
+) -> tuple[BoolMatrix, IntArray]:
+    """Return which scores are at most their thresholds (n, K), and the set sizes."""
+    mask = all_label_scores(score, probs, uniforms) <= thresholds
+    if never_empty:
+        mask |= probs == probs.max(axis=1, keepdims=True)
+    return mask, mask.sum(axis=1)
+
+
+# ----------------------------------------------------------------- _checks: user's rows
+
+
+def first_bad_row(matrix: FloatMatrix, simplex: bool, tolerance: float) -> int:
+    """Return the first row that is no probability vector, or not finite; or -1."""
+    for i, row in enumerate(matrix.astype(np.float64)):
+        good = bool(np.isfinite(row).all())
+        if good and simplex:
+            good = bool((row >= 0.0).all()) and abs(math.fsum(row) - 1.0) <= tolerance
+        if not good:
+            return i
+    return -1
+
+
+# ------------------------------------------------------------ _quantile: weighted ranks
+
+
+def cumulative_mass(weights: FloatArray) -> FloatArray:
+    """Return running sums, each correctly rounded."""
+    return np.array([math.fsum(weights[: i + 1]) for i in range(weights.size)])
+
+
+def search_quantiles(
+    values: FloatArray, cumulative: FloatArray, levels: FloatArray, atoms: FloatArray
+) -> FloatArray:
+    """Return, per level, the first value with mass >= (level - 1e-12) of the total."""
+    mass = float(cumulative[-1]) if cumulative.size else 0.0
+    out = np.full(levels.shape, np.inf)
+    for j, (level, atom) in enumerate(zip(levels, atoms, strict=True)):
+        total = mass + atom
+        enough = cumulative >= level * total - 1e-12 * total
+        if total > 0.0 and enough.any():
+            out[j] = values[np.flatnonzero(enough)[0]]
+    return out
+
+
+# ------------------------------------------------------------ _binning: bins and counts
+
+
+def assign_bins(values: FloatArray, edges: FloatArray, closed_right: bool) -> IntArray:
+    """Return how many interior edges lie below each value, shape (n,)."""
+    below = edges < values[:, None] if closed_right else edges <= values[:, None]
+    return np.asarray(below.sum(axis=1), dtype=np.int64)
+
+
+def count_labels(
+    bins: IntArray, labels: IntArray, n_bins: int, n_classes: int
+) -> IntMatrix:
+    """Return the number of rows by bin and label, shape (n_bins, n_classes)."""
+    cells = [
+        [((bins == m) & (labels == k)).sum() for k in range(n_classes)]
+        for m in range(n_bins)
+    ]
+    return np.array(cells, dtype=np.int64)
+
+
+def sum_label_weights(
+    bins: IntArray,
+    labels: IntArray,
+    weights: FloatArray,
+    n_bins: int,
+    n_classes: int,
+) -> FloatMatrix:
+    """Return the weight of the rows by bin and label, added row by row."""
+    out = np.zeros((n_bins, n_classes))
+    for m, k, weight in zip(bins, labels, weights, strict=True):
+        out[m, k] += weight
+    return out
