@@ -2,7 +2,9 @@
 
 from distfreeuq import bounds
 from distfreeuq._version import __version__
+from distfreeuq.conformal.covariate_shift import covariate_shift_conformal
 from distfreeuq.conformal.coverage import CoverageResult
+from distfreeuq.conformal.label_conditional import label_conditional_conformal
 from distfreeuq.conformal.result import ConformalResult
 from distfreeuq.conformal.scores import (
     APS,
@@ -49,7 +51,9 @@ __all__ = [
     "__version__",
     "bounds",
     "conformal_thresholds",
+    "covariate_shift_conformal",
     "get_num_threads",
+    "label_conditional_conformal",
     "load",
     "nested_scores",
     "set_num_threads",

@@ -7,11 +7,11 @@ import numpy as np
 from distfreeuq._typing import RandomState
 from distfreeuq.exceptions import InputError
 
-_SPAWN_KEYS = {"fit": 0, "predict": 1}
+_SPAWN_KEYS = {"fit": 0, "predict": 1, "thin": 2}
 
 
 def stream(
-    rng: RandomState, purpose: Literal["fit", "predict"], caller: str
+    rng: RandomState, purpose: Literal["fit", "predict", "thin"], caller: str
 ) -> np.random.Generator:
     """Return a generator; one integer seed gives fit and predict different streams.
 

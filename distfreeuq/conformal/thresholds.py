@@ -7,7 +7,6 @@ import numpy as np
 from distfreeuq._typing import ArrayLike, FloatArray, IntArray
 from distfreeuq._validate import Door
 from distfreeuq.quantiles import (
-    SLACK,
     conformal_rank,
     quantiles_with_atoms,
     smallest_order_statistic,
@@ -49,43 +48,6 @@ def label_conditional_thresholds(
     thresholds = np.full(alphas.shape, np.inf)
     enough = ranks <= counts
     thresholds[enough] = sorted_scores[(first + ranks - 1)[enough]]
-    return thresholds
-
-
-def union_thresholds_box(
-    scores: FloatArray,
-    labels: IntArray,
-    low: FloatArray,
-    high: FloatArray,
-    alpha: float,
-) -> FloatArray:
-    """Return the largest threshold over all weights between `low` and `high`, shape (K,).
-
-    For class y it is the smallest score t at which no weight in the box still lacks mass:
-    max_w sum_k w_k c_k(t) <= 0 with c_k(t) = (1 - alpha)(n_k + 1{k = y}) - N_k(t), where
-    N_k(t) counts class k's scores up to t. Over a box the maximum is taken coordinate by
-    coordinate. It decreases in t, so that one binary search over the scores finds it.
-    """
-    n_classes = low.size
-    order = np.argsort(scores)
-    sorted_scores, sorted_labels = scores[order], labels[order]
-    counts = np.bincount(labels, minlength=n_classes).astype(np.float64)
-    thresholds = np.full(n_classes, np.inf)
-    own = np.eye(n_classes)
-    for y in range(n_classes):
-        needed = (1.0 - alpha - SLACK) * (counts + own[y])
-        first, beyond = 0, scores.size
-        while first < beyond:
-            middle = (first + beyond) // 2
-            last_tied = np.searchsorted(sorted_scores, sorted_scores[middle], "right")
-            seen = np.bincount(sorted_labels[:last_tied], minlength=n_classes)
-            lacking = needed - seen
-            if np.maximum(low * lacking, high * lacking).sum() <= 0.0:
-                beyond = middle
-            else:
-                first = middle + 1
-        if first < scores.size:
-            thresholds[y] = sorted_scores[first]
     return thresholds
 
 

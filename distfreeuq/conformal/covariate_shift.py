@@ -1,0 +1,324 @@
+"""Conformal prediction under covariate shift: calibration rows weighted by w(x)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from distfreeuq import bounds
+from distfreeuq._random import stream
+from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix, RandomState
+from distfreeuq._validate import Door
+from distfreeuq.conformal.calibration import (
+    CHOSEN_ELSEWHERE,
+    calibration_scores,
+    warn_small,
+)
+from distfreeuq.conformal.p_values import weighted_p_values
+from distfreeuq.conformal.result import ConformalResult
+from distfreeuq.conformal.scores import NestedScore, all_label_scores
+from distfreeuq.conformal.sets import PredictionSets
+from distfreeuq.conformal.thinning import thinned_pac_threshold
+from distfreeuq.guarantees import Guarantee, at_least
+from distfreeuq.quantiles import quantiles_with_atoms
+from distfreeuq.results import read_only
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CovariateShiftResult(ConformalResult):
+    """Weighted conformal sets: the threshold depends on the new row's own weight.
+
+    `thresholds` are those of a new row whose weight is the calibration rows' mean.
+
+    Attributes
+    ----------
+    sample_weight : ndarray (n,)
+        Weights of the calibration rows, in the order of `scores`.
+    ess : float
+        Effective sample size (sum w)^2 / sum w^2.
+    n_kept : int or None
+        With `confidence`, the rows that rejection sampling kept. All new rows then have
+        the same threshold, whatever their weights.
+    """
+
+    sample_weight: FloatArray
+    ess: float
+    n_kept: int | None
+
+    def threshold_for(self, sample_weight: ArrayLike) -> FloatArray:
+        """Threshold of new rows with these weights, shape (m,).
+
+        +inf where the row's own weight exceeds its share: then every label is in its set.
+
+        Parameters
+        ----------
+        sample_weight : array_like (m,)
+            On the scale of the calibration rows' weights.
+        """
+        door = Door("ConformalResult.threshold_for")
+        size = np.size(sample_weight)
+        weights = door.weights(
+            np.atleast_1d(sample_weight), "sample_weight", size, allow_all_zero=True
+        )
+        return self._thresholds_of(weights)
+
+    def predict(  # type: ignore[override]
+        self,
+        probs: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        rng: RandomState = None,
+        uniforms: ArrayLike | None = None,
+    ) -> PredictionSets:
+        """Prediction sets for new rows with known weights.
+
+        Parameters
+        ----------
+        probs : array_like (m, K)
+            The same classifier's probabilities.
+        sample_weight : array_like (m,)
+            w(x) of the new rows, on the scale of the calibration rows' weights. Not
+            needed after a fit with `confidence`.
+        rng, uniforms
+            As in `split_conformal(...).predict`.
+        """
+        matrix, u = self._rows(probs, rng, uniforms, "predict")
+        weights = self._new_weights(sample_weight, matrix.shape[0], "predict")
+        thresholds = self._thresholds_of(weights)
+        return self._sets(matrix, u, thresholds, one_per_row=True)
+
+    def p_values(  # type: ignore[override]
+        self,
+        probs: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        rng: RandomState = None,
+        uniforms: ArrayLike | None = None,
+    ) -> FloatMatrix:
+        """Weighted conformal p-value of every label, shape (m, K).
+
+        Parameters
+        ----------
+        probs, sample_weight, rng, uniforms
+            As in `predict`.
+        """
+        matrix, u = self._rows(probs, rng, uniforms, "p_values")
+        weights = self._new_weights(sample_weight, matrix.shape[0], "p_values")
+        scores = all_label_scores(self.score, matrix, u)
+        return weighted_p_values(
+            scores, self.scores, self.sample_weight, weights[:, None]
+        )
+
+    def _new_weights(
+        self, sample_weight: ArrayLike | None, n_rows: int, method: str
+    ) -> FloatArray:
+        door = Door(f"ConformalResult.{method}")
+        if sample_weight is None and self.n_kept is not None and method == "predict":
+            return np.zeros(n_rows)
+        if sample_weight is None:
+            must = "given: each new row's threshold depends on its own weight w(x)"
+            door.refuse("sample_weight", must, "None")
+        return door.weights(sample_weight, "sample_weight", n_rows, allow_all_zero=True)
+
+    def _thresholds_of(self, own: FloatArray) -> FloatArray:
+        if self.n_kept is not None:
+            return np.full(own.shape, self.thresholds[0])
+        return _thresholds(self.scores, self.sample_weight, own, 1.0 - float(self.alpha))
+
+    def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
+        raise AssertionError("weighted p-values need the new rows' weights")
+
+    def _facts(self) -> list[tuple[str, str]]:
+        facts = [("Effective sample size", f"{self.ess:.1f}")]
+        if self.n_kept is not None:
+            facts.append(("Rows kept by rejection", str(self.n_kept)))
+        return facts
+
+
+def covariate_shift_conformal(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    sample_weight: ArrayLike,
+    *,
+    alpha: float = 0.1,
+    score: str | NestedScore = "aps",
+    randomized: bool = True,
+    never_empty: bool = False,
+    confidence: float | None = None,
+    weight_bound: float | None = None,
+    classes: ArrayLike | None = None,
+    rng: RandomState = None,
+) -> CovariateShiftResult:
+    """Prediction sets that cover 1 - alpha under covariate shift, with weights w(x).
+
+    Parameters
+    ----------
+    probs : array_like (n, K), or (n,) for the probability of class 1
+        A classifier's probabilities on source rows that it was not fitted on.
+    labels : array_like (n,)
+        Integers 0..K-1, or names listed in `classes`.
+    sample_weight : array_like (n,)
+        w(x) = q(x) / p(x) of the calibration rows, up to scale.
+    alpha, score, randomized, never_empty, classes, rng
+        As in `split_conformal`.
+    confidence : float, optional
+        With a number such as 0.95: coverage of at least 1 - alpha with that probability
+        over the calibration draw. Needs `weight_bound`.
+    weight_bound : float, optional
+        An upper bound of w(x) over all x, on the scale of `sample_weight`, known without
+        these rows: rejection sampling needs it.
+
+    Returns
+    -------
+    ConformalResult
+        Its ``predict(probs, sample_weight)`` takes the new rows' weights, and
+        ``threshold_for(sample_weight)`` gives their thresholds.
+
+    Notes
+    -----
+    A new row's threshold is the weighted (1 - alpha)-quantile of the calibration scores
+    with the row's own weight at +inf. If w is the true density ratio, calibration and new
+    rows are weighted exchangeable, and coverage is at least 1 - alpha [1]_. With
+    *estimated* weights nothing finite-sample is claimed.
+
+    References
+    ----------
+    .. [1] Tibshirani, Barber, Candes and Ramdas (2019), "Conformal prediction under
+       covariate shift", NeurIPS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> x = np.random.default_rng(0).normal(size=400)
+    >>> p1 = 1 / (1 + np.exp(-2 * x))
+    >>> labels = (np.random.default_rng(1).random(400) < p1).astype(int)
+    >>> ratio = np.exp(x)  # the target's x are shifted to the right
+    >>> fit = dfu.covariate_shift_conformal(p1, labels, ratio, rng=2)
+    >>> fit.predict([0.7, 0.99], [1.5, 100.0], rng=2).sizes.tolist()
+    [1, 2]
+    >>> fit.threshold_for([1.5, 100.0]).round(3).tolist()
+    [0.888, inf]
+    """
+    door = Door("covariate_shift_conformal")
+    calibration = calibration_scores(
+        door,
+        probs,
+        labels,
+        score=score,
+        randomized=randomized,
+        never_empty=never_empty,
+        classes=classes,
+        rng=rng,
+    )
+    level = door.alpha(alpha)
+    given = door.weights(sample_weight, "sample_weight", calibration.n)
+    weights = given[calibration.order]
+    n_kept = None
+    if confidence is None:
+        if weight_bound is not None:
+            must = "None: only confidence= uses a bound"
+            door.refuse("weight_bound", must, repr(weight_bound))
+        mean = np.array([weights.mean() if weights.size else 1.0])
+        threshold = float(_thresholds(calibration.scores, weights, mean, 1.0 - level)[0])
+        guarantee = _marginal(level)
+    else:
+        confidence = door.probability(confidence, "confidence")
+        bound = _bound(door, weight_bound, weights)
+        threshold, _, n_kept = thinned_pac_threshold(
+            calibration.scores,
+            weights,
+            bound,
+            level,
+            1.0 - confidence,
+            stream(rng, "thin", door.caller),
+        )
+        guarantee = _given_calibration(level, confidence)
+    if np.isinf(threshold):
+        warn_small(
+            f"the {calibration.n} calibration rows carry too little weight for "
+            f"alpha={level:g}: "
+            + (
+                "a new row of their mean weight gets every label."
+                if n_kept is None
+                else f"{n_kept} rows are left after rejection, and "
+                f"{bounds.pac_smallest_sample(level, 1.0 - confidence)} are needed."
+            )
+        )
+    return CovariateShiftResult(
+        title="Covariate-shift conformal prediction sets",
+        thresholds=read_only(np.full(len(calibration.classes), threshold)),
+        alpha=level,
+        confidence=confidence,
+        guarantee=guarantee,
+        further=(),
+        sample_weight=read_only(weights),
+        ess=effective_sample_size(weights),
+        n_kept=n_kept,
+        **calibration.fields(),
+    )
+
+
+_ASSUMPTIONS = (
+    "covariate shift: p(y | x) is the same in source and target",
+    "w(x) = q(x)/p(x) known up to scale, and q(x) = 0 where p(x) = 0",
+    "rows i.i.d.",
+    CHOSEN_ELSEWHERE,
+)
+
+
+def _marginal(alpha: float) -> Guarantee:
+    return Guarantee(
+        statement=(
+            f"P(Y in C(X)) >= {at_least(1.0 - alpha)} for a new target row, in finite "
+            "samples, if the weights are the true ratio q(x)/p(x) up to scale; with "
+            "estimated weights no finite-sample claim."
+        ),
+        kind="marginal",
+        lower=1.0 - alpha,
+        reference="Tibshirani, Barber, Candes & Ramdas (2019), Corollary 1",
+        assumptions=_ASSUMPTIONS,
+    )
+
+
+def _given_calibration(alpha: float, confidence: float) -> Guarantee:
+    return Guarantee(
+        statement=(
+            f"with probability >= {at_least(confidence)} over the calibration draw, "
+            f"coverage of target rows given the calibration rows is >= "
+            f"{at_least(1.0 - alpha)}, if the weights are the true ratio up to scale."
+        ),
+        kind="training-conditional",
+        lower=1.0 - alpha,
+        confidence=confidence,
+        reference="rejection sampling, then Vovk (2012), Prop. 2a",
+        assumptions=(*_ASSUMPTIONS, "no w(x) exceeds the bound given"),
+    )
+
+
+def _bound(door: Door, value: float | None, weights: FloatArray) -> float:
+    must = "a positive number that no weight exceeds, given with confidence="
+    if value is None:
+        door.refuse("weight_bound", must, "None")
+    bound = door.number(value, "weight_bound", must, low=0.0, high=1e300)
+    if bound <= 0.0 or weights.max(initial=0.0) > bound:
+        door.refuse("weight_bound", must, f"{bound:g}, and a weight of {weights.max():g}")
+    return bound
+
+
+def effective_sample_size(weights: FloatArray) -> float:
+    """Return (sum w)^2 / sum w^2: how many unweighted rows carry as much information."""
+    largest = weights.max(initial=0.0)
+    if largest == 0.0:
+        return 0.0
+    scaled = weights / largest
+    return float(scaled.sum() ** 2 / (scaled @ scaled))
+
+
+def _thresholds(
+    scores: FloatArray, weights: FloatArray, own: FloatArray, level: float
+) -> FloatArray:
+    levels: Any = np.full(own.shape, level)
+    return quantiles_with_atoms(scores, weights, levels, own)
