@@ -1,15 +1,24 @@
 """The one door where user input becomes arrays, and where bad input is told so.
 
-Nothing is renormalised, changed in place or guessed. What comes out is native, contiguous
-and checked, and shares memory with the input wherever that already was.
+Nothing is renormalised, changed in place or guessed. What comes out is native,
+contiguous and checked, and shares memory with the input wherever that already was.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any, NoReturn
 
 import numpy as np
 
+from distfreeuq import _arrays, _labels
+from distfreeuq._arrays import (
+    AnyArray,
+    NotAnArray,
+    describe,
+    is_single,
+    listed,
+    shape_of,
+)
 from distfreeuq._kernels import _checks
 from distfreeuq._typing import (
     ArrayLike,
@@ -21,8 +30,15 @@ from distfreeuq._typing import (
 from distfreeuq.exceptions import InputError
 from distfreeuq.threads import threads_for
 
-# Row sums of softmax outputs stray this far by rounding, and no further.
-_SUM_TOLERANCE = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-4}
+# Row sums of softmax outputs stray this far by rounding, and no further: by the bytes
+# of the user's own floats.
+_SUM_TOLERANCE = {2: 1e-3, 4: 1e-4}
+_SUM_TOLERANCE_DOUBLE = 1e-6
+
+LARGEST = float(np.finfo(np.float64).max)
+SMALLEST = float(np.nextafter(0.0, 1.0))
+_BELOW_ONE = float(np.nextafter(1.0, 0.0))
+_LARGEST_COUNT = 2**31 - 1
 
 
 class Door:
@@ -56,11 +72,14 @@ class Door:
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value.item()
         if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
-            self.refuse(parameter, must, _describe(value))
-        number = float(value)
+            self.refuse(parameter, must, describe(value))
+        try:
+            number = float(value)
+        except OverflowError:  # an integer or a fraction beyond float64
+            self.refuse(parameter, must, describe(value))
         inside = low < number < high if open_ends else low <= number <= high
         if not inside:
-            self.refuse(parameter, must, _describe(value))
+            self.refuse(parameter, must, describe(value))
         return number
 
     def probability(self, value: Any, parameter: str) -> float:
@@ -75,22 +94,24 @@ class Door:
 
     def alphas(self, value: Any, n_classes: int) -> FloatArray:
         """Return one miscoverage level per class from a number or a vector."""
-        if np.ndim(value) == 0:
+        if is_single(value):
             return np.full(n_classes, self.alpha(value))
         must = f"a number in (0, 1), or {n_classes} of them"
-        vector = self.vector(value, "alpha", must, length=n_classes)
-        outside = ~((vector > 0) & (vector < 1))
-        if outside.any():
-            position = int(np.flatnonzero(outside)[0])
-            self.refuse("alpha", must, f"{vector[position]} at position {position}")
-        return vector
+        return self.vector(
+            value, "alpha", must, length=n_classes, low=SMALLEST, high=_BELOW_ONE
+        )
 
-    def count(self, value: Any, parameter: str, *, low: int) -> int:
+    def count(
+        self, value: Any, parameter: str, *, low: int, high: int = _LARGEST_COUNT
+    ) -> int:
         """Return an integer of at least `low`."""
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            value = value.item()
         integral = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if not integral or value < low:
-            must = f"an integer of at least {low}"
-            self.refuse(parameter, must, _describe(value))
+            self.refuse(parameter, f"an integer of at least {low}", describe(value))
+        if value > high:
+            self.refuse(parameter, f"an integer of at most {high}", describe(value))
         return int(value)
 
     def choice(self, value: Any, parameter: str, options: Iterable[str]) -> str:
@@ -98,13 +119,13 @@ class Door:
         options = list(options)
         if not isinstance(value, str) or value not in options:
             must = "one of " + ", ".join(repr(option) for option in options)
-            self.refuse(parameter, must, _describe(value))
+            self.refuse(parameter, must, describe(value))
         return value
 
     def flag(self, value: Any, parameter: str) -> bool:
         """Return a bool that was given as one."""
         if not isinstance(value, bool | np.bool_):
-            self.refuse(parameter, "True or False", _describe(value))
+            self.refuse(parameter, "True or False", describe(value))
         return bool(value)
 
     # --------------------------------------------------------------- matrices
@@ -114,7 +135,8 @@ class Door:
     ) -> tuple[FloatMatrix, Classes]:
         """Return checked probabilities (n, K), and the classes of their columns."""
         matrix = self._probability_matrix(value, parameter)
-        return matrix, self.classes(classes, _column_names(value), matrix.shape[1])
+        columns = _labels.column_names(self, value, parameter)
+        return matrix, self.classes(classes, columns, matrix.shape[1])
 
     def new_probs(
         self, value: ArrayLike, classes: Classes, parameter: str = "probs"
@@ -123,22 +145,24 @@ class Door:
         matrix = self._probability_matrix(value, parameter)
         if matrix.shape[1] != len(classes):
             must = f"of shape (n, {len(classes)}), as in the fit"
-            self.refuse(parameter, must, f"{matrix.shape[1]} columns")
-        columns = _column_names(value)
-        if columns is not None and set(columns) == set(classes):
-            if tuple(columns) != tuple(classes):
-                must = f"with the columns in the fit's order, {_describe(list(classes))}"
-                self.refuse(parameter, must, _describe(list(columns)))
+            self.refuse(parameter, must, f"shape {np.shape(value)}")
+        columns = _labels.column_names(self, value, parameter)
+        if columns is not None and _labels.contradict(columns, classes):
+            must = f"with the fit's columns in the fit's order, {listed(classes)}"
+            self.refuse(parameter, must, listed(columns))
         return matrix
 
     def _probability_matrix(self, value: ArrayLike, parameter: str) -> FloatMatrix:
-        matrix = self._matrix(value, parameter, "probabilities")
+        array = self.array(value, parameter, "probabilities")
+        matrix = self._floats(array, parameter, "probabilities")
         if matrix.ndim == 1:
             matrix = self._binary(matrix, parameter)
         if matrix.ndim != 2 or matrix.shape[1] < 2:
             must = "of shape (n, K) with K >= 2, or (n,) for the probability of class 1"
-            self.refuse(parameter, must, _shape(value))
-        tolerance = _SUM_TOLERANCE[matrix.dtype]
+            self.refuse(parameter, must, shape_of(array))
+        tolerance = _SUM_TOLERANCE_DOUBLE
+        if array.dtype.kind == "f":
+            tolerance = _SUM_TOLERANCE.get(array.dtype.itemsize, tolerance)
         row = _checks._first_bad_row(matrix, True, tolerance, threads_for(matrix.size))
         if row >= 0:
             self._refuse_probability_row(matrix[row], row, parameter, tolerance)
@@ -150,42 +174,43 @@ class Door:
         """Return finite logits (n, K), and the classes of their columns."""
         matrix = self._finite_matrix(value, parameter, "logits")
         if matrix.shape[1] < 2:
-            self.refuse(parameter, "of shape (n, K) with K >= 2", _shape(value))
-        return matrix, self.classes(classes, _column_names(value), matrix.shape[1])
+            self.refuse(parameter, "of shape (n, K) with K >= 2", shape_of(matrix))
+        columns = _labels.column_names(self, value, parameter)
+        return matrix, self.classes(classes, columns, matrix.shape[1])
 
     def features(self, value: ArrayLike, parameter: str) -> FloatMatrix:
         """Return a finite feature matrix (n, d); (n,) is one feature."""
-        matrix = self._finite_matrix(value, parameter, "features", vector_is_column=True)
+        matrix = self._finite_matrix(
+            value, parameter, "features", vector_is_column=True
+        )
         if matrix.shape[1] < 1:
-            self.refuse(parameter, "of shape (n, d) with d >= 1", _shape(value))
+            self.refuse(parameter, "of shape (n, d) with d >= 1", shape_of(matrix))
         return matrix
 
-    def _matrix(self, value: ArrayLike, parameter: str, what: str) -> FloatMatrix:
-        """Return a native contiguous float32 or float64 array, copying only if needed."""
-        if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-            self.refuse(parameter, f"an array of {what}", "an array with masked entries")
-        if isinstance(value, np.ndarray):
-            array = value
-        else:
-            try:
-                array = np.asarray(_frame_values(value))
-            except ValueError:
-                self.refuse(parameter, f"a rectangular array of {what}", _describe(value))
-        if array.dtype.kind not in "fiub":
-            array = self._numbers_in_objects(array, parameter, what)
-        single = array.dtype.kind == "f" and array.dtype.itemsize == 4
-        dtype = np.float32 if single else np.float64
-        return np.ascontiguousarray(array, dtype=dtype) if array.ndim else array
+    def array(self, value: Any, parameter: str, what: str) -> AnyArray:
+        """Return an array of any kind, the value's own memory where it is one."""
+        try:
+            return _arrays.as_array(value)
+        except NotAnArray as got:
+            self.refuse(parameter, f"an array of {what}", str(got))
 
-    def _numbers_in_objects(
-        self, array: np.ndarray[Any, Any], parameter: str, what: str
-    ) -> FloatMatrix:
-        if array.dtype.kind == "O" and array.ndim:
-            try:
-                return array.astype(np.float64)
-            except (TypeError, ValueError):
-                pass
-        self.refuse(parameter, f"numeric {what}", f"dtype {array.dtype}")
+    def _floats(self, array: AnyArray, parameter: str, what: str) -> FloatArray:
+        """Return native contiguous float32 or float64, copying only if needed."""
+        floats = _arrays.as_floats(array)
+        if floats is None:
+            self.refuse(parameter, f"an array of {what}", self._first_no_number(array))
+        return floats
+
+    def _first_no_number(self, array: AnyArray) -> str:
+        if array.dtype.kind != "O":
+            return f"dtype {array.dtype}"
+        rows = array if array.ndim else array[None]
+        row = next(
+            row
+            for row in range(len(rows))
+            if _arrays.as_floats(rows[row : row + 1]) is None
+        )
+        return f"{describe(rows[row])} at row {row}"
 
     def _finite_matrix(
         self,
@@ -195,11 +220,13 @@ class Door:
         *,
         vector_is_column: bool = False,
     ) -> FloatMatrix:
-        matrix = self._matrix(value, parameter, what)
+        matrix = self._floats(self.array(value, parameter, what), parameter, what)
         if vector_is_column and matrix.ndim == 1:
             matrix = matrix[:, None]
         if matrix.ndim != 2:
-            self.refuse(parameter, "a matrix with one row per observation", _shape(value))
+            self.refuse(
+                parameter, "a matrix with one row per observation", shape_of(matrix)
+            )
         row = _checks._first_bad_row(matrix, False, 0.0, threads_for(matrix.size))
         if row >= 0:
             column = int(np.flatnonzero(~np.isfinite(matrix[row]))[0])
@@ -209,12 +236,11 @@ class Door:
 
     def _binary(self, vector: FloatArray, parameter: str) -> FloatMatrix:
         """Return (n, 2) from the probabilities of class 1."""
-        outside = ~((vector >= 0.0) & (vector <= 1.0))
-        if outside.any():
-            row = int(np.flatnonzero(outside)[0])
-            must = "probabilities in [0, 1]"
-            self.refuse(parameter, must, f"{vector[row]} at row {row}")
-        return np.column_stack([1.0 - vector, vector]).astype(vector.dtype, copy=False)
+        self._within(vector, 0.0, 1.0, parameter, "probabilities in [0, 1]")
+        matrix = np.empty((vector.size, 2), dtype=vector.dtype)
+        np.subtract(1.0, vector, out=matrix[:, 0])
+        matrix[:, 1] = vector
+        return matrix
 
     def _refuse_probability_row(
         self, row_values: FloatArray, row: int, parameter: str, tolerance: float
@@ -234,96 +260,55 @@ class Door:
     # ----------------------------------------------------------------- labels
 
     def classes(self, given: Any, columns: Classes | None, n_classes: int) -> Classes:
-        """Return the class names by column: those given, the columns' own, or 0..K-1."""
-        if given is None:
-            return range(n_classes) if columns is None else columns
-        if isinstance(given, str) or not isinstance(given, Iterable):
-            must = "a sequence of class names, one per column"
-            self.refuse("classes", must, _describe(given))
-        names = tuple(_plain(name) for name in given)
-        if len(names) != n_classes:
-            must = f"{n_classes} names, one per column"
-            self.refuse("classes", must, f"{len(names)} names")
-        if len(set(names)) != len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            self.refuse("classes", "distinct names", f"{twice!r} more than once")
-        if columns is not None and names != tuple(columns) and set(names) == set(columns):
-            must = "in the order of the DataFrame's columns"
-            self.refuse("classes", must, f"{list(names)} for columns {list(columns)}")
-        return range(n_classes) if names == tuple(range(n_classes)) else names
+        """Return the class names by column: those given, the frame's own, or 0..K-1."""
+        return _labels.class_names(self, given, columns, n_classes)
 
     def labels(
         self, value: ArrayLike, classes: Classes, n_rows: int, parameter: str = "labels"
     ) -> IntArray:
         """Return labels as column numbers (n,)."""
-        array = np.asarray(_frame_values(value))
-        if array.ndim == 2 and array.shape[1] == 1:
-            array = array[:, 0]
-        if array.ndim != 1:
-            self.refuse(parameter, "one label per row, shape (n,)", _shape(value))
-        if array.shape[0] != n_rows:
-            must = f"as long as the probabilities ({n_rows} rows)"
-            self.refuse(parameter, must, f"{array.shape[0]} labels")
-        if isinstance(classes, range):
-            return self._integer_labels(array, len(classes), parameter)
-        return self._named_labels(array, classes, parameter)
-
-    def _integer_labels(
-        self, array: np.ndarray[Any, Any], n_classes: int, parameter: str
-    ) -> IntArray:
-        must = f"integers 0..{n_classes - 1}, or names listed in classes="
-        if array.size == 0:
-            return np.empty(0, dtype=np.int64)
-        if array.dtype.kind == "O":
-            try:
-                array = array.astype(np.float64)
-            except (TypeError, ValueError):
-                self.refuse(parameter, must, _describe(array[0]) + " at row 0")
-        if array.dtype.kind not in "iubf":
-            self.refuse(parameter, must, _describe(_plain(array[0])) + " at row 0")
-        valid = (array >= 0) & (array < n_classes)
-        if array.dtype.kind == "f":
-            valid &= np.floor(array) == array
-        if not valid.all():
-            row = int(np.flatnonzero(~valid)[0])
-            self.refuse(parameter, must, f"{array[row]} at row {row}")
-        return np.ascontiguousarray(array, dtype=np.int64)
-
-    def _named_labels(
-        self, array: np.ndarray[Any, Any], classes: Classes, parameter: str
-    ) -> IntArray:
-        code_of = {name: code for code, name in enumerate(classes)}
-        try:
-            values, inverse = np.unique(array, return_inverse=True)
-            names = [_plain(name) for name in values]
-        except TypeError:  # names of several types have no order
-            names, inverse = [_plain(name) for name in array], np.arange(array.size)
-        codes = np.array([code_of.get(name, -1) for name in names], dtype=np.int64)
-        labels = codes[inverse.reshape(-1)] if array.size else np.empty(0, np.int64)
-        if (labels < 0).any():
-            row = int(np.flatnonzero(labels < 0)[0])
-            known = ", ".join(repr(name) for name in list(classes)[:8])
-            known += ", ..." if len(classes) > 8 else ""
-            got = f"{_plain(array[row])!r} at row {row}"
-            self.refuse(parameter, f"among the classes {known}", got)
-        return labels
+        return _labels.column_numbers(self, value, classes, n_rows, parameter)
 
     # ---------------------------------------------------------------- vectors
 
     def vector(
-        self, value: ArrayLike, parameter: str, must: str, *, length: int | None = None
+        self,
+        value: ArrayLike,
+        parameter: str,
+        must: str,
+        *,
+        length: int | None = None,
+        low: float = -np.inf,
+        high: float = np.inf,
     ) -> FloatArray:
-        """Return a float64 vector without NaN."""
-        array = self._matrix(value, parameter, "numbers")
+        """Return a float64 vector without NaN, its entries from `low` to `high`."""
+        array = self._floats(
+            self.array(value, parameter, "numbers"), parameter, "numbers"
+        )
         if array.ndim != 1:
-            self.refuse(parameter, must, _shape(value))
+            self.refuse(parameter, must, shape_of(array))
         if length is not None and array.shape[0] != length:
             self.refuse(parameter, f"of length {length}", f"length {array.shape[0]}")
         vector = array.astype(np.float64, copy=False)
-        if np.isnan(vector).any():
-            row = int(np.flatnonzero(np.isnan(vector))[0])
-            self.refuse(parameter, must, f"nan at position {row}")
+        self._within(vector, low, high, parameter, must)
         return vector
+
+    def numbers(
+        self, value: Any, parameter: str, must: str, *, low: float, high: float
+    ) -> FloatArray:
+        """Return a vector from one number or several."""
+        if is_single(value):
+            return np.array([self.number(value, parameter, must, low=low, high=high)])
+        return self.vector(value, parameter, must, low=low, high=high)
+
+    def _within(
+        self, vector: FloatArray, low: float, high: float, parameter: str, must: str
+    ) -> None:
+        """Refuse a NaN and any entry outside the limits."""
+        if vector.size == 0 or (vector.min() >= low and vector.max() <= high):
+            return
+        position = int(np.argmin((vector >= low) & (vector <= high)))
+        self.refuse(parameter, must, f"{vector[position]} at position {position}")
 
     def weights(
         self,
@@ -334,16 +319,11 @@ class Door:
         allow_infinite: bool = False,
         allow_all_zero: bool = False,
     ) -> FloatArray:
-        """Return non-negative weights, not all zero."""
+        """Return non-negative weights, not all zero unless that is allowed."""
         must = "non-negative" + ("" if allow_infinite else " finite") + " numbers"
-        vector = self.vector(value, parameter, must, length=length)
-        bad = vector < 0
-        if not allow_infinite:
-            bad |= np.isinf(vector)
-        if bad.any():
-            row = int(np.flatnonzero(bad)[0])
-            self.refuse(parameter, must, f"{vector[row]} at position {row}")
-        if length and not allow_all_zero and not (vector > 0).any():
+        high = np.inf if allow_infinite else LARGEST
+        vector = self.vector(value, parameter, must, length=length, low=0.0, high=high)
+        if length and vector.max() == 0.0 and not allow_all_zero:
             self.refuse(parameter, "weights of which some are positive", "all zero")
         return vector
 
@@ -352,9 +332,9 @@ class Door:
     ) -> FloatArray:
         """Return class weights; an infinite one is for classes the source lacks."""
         vector = self.weights(value, "label_weight", n_classes, allow_infinite=True)
-        contradicted = np.isinf(vector[labels])
-        if contradicted.any():
-            row = int(np.flatnonzero(contradicted)[0])
+        infinite = np.isinf(vector)
+        if infinite.any() and infinite[labels].any():
+            row = int(np.argmax(infinite[labels]))
             must = "infinite only for classes that the calibration labels lack"
             self.refuse("label_weight", must, f"inf for the class of row {row}")
         return vector
@@ -362,36 +342,4 @@ class Door:
     def uniforms(self, value: ArrayLike, n_rows: int) -> FloatArray:
         """Return one number in [0, 1] per row."""
         must = "numbers in [0, 1], one per row"
-        vector = self.vector(value, "uniforms", must, length=n_rows)
-        outside = (vector < 0) | (vector > 1)
-        if outside.any():
-            row = int(np.flatnonzero(outside)[0])
-            self.refuse("uniforms", must, f"{vector[row]} at position {row}")
-        return vector
-
-
-def _frame_values(value: Any) -> Any:
-    return value.to_numpy() if hasattr(value, "to_numpy") else value
-
-
-def _column_names(value: Any) -> Classes | None:
-    """Return the column names of a DataFrame (pandas or polars), None for plain arrays."""
-    columns = getattr(value, "columns", None)
-    if columns is None:
-        return None
-    names = tuple(_plain(name) for name in columns)
-    return None if names == tuple(range(len(names))) else names
-
-
-def _plain(name: Any) -> Hashable:
-    plain: Hashable = name.item() if isinstance(name, np.generic) else name
-    return plain
-
-
-def _shape(value: Any) -> str:
-    return f"shape {np.shape(value)}"
-
-
-def _describe(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+        return self.vector(value, "uniforms", must, length=n_rows, low=0.0, high=1.0)

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from distfreeuq._arrays import is_single
 from distfreeuq._kernels import _quantile
 from distfreeuq._typing import ArrayLike, FloatArray
-from distfreeuq._validate import Door
+from distfreeuq._validate import LARGEST, SMALLEST, Door
 
 SLACK = 1e-12
 """Mass counts as enough from ``level * total - SLACK * total`` on."""
@@ -40,7 +41,7 @@ def smallest_sample(alpha: float) -> int:
     >>> smallest_sample(0.1), smallest_sample(0.05), smallest_sample(0.999)
     (9, 19, 1)
     """
-    n = max(1, math.ceil((1.0 - alpha) / alpha) - 1)
+    n = max(1, math.ceil(1.0 / (alpha + SLACK)) - 3)
     while conformal_rank(n, alpha) > n:
         n += 1
     return n
@@ -72,7 +73,7 @@ def quantiles_with_atoms(
     order = np.argsort(values)
     cumulative = np.empty(values.size)
     _quantile._cumulative_mass(np.divide(weights[order], largest), cumulative)
-    with np.errstate(over="ignore"):  # an atom beyond all proportion: +inf, as it should
+    with np.errstate(over="ignore"):  # an atom beyond all proportion is rightly +inf
         scaled_atoms = np.divide(atoms, largest)
     _quantile._search_quantiles(values[order], cumulative, levels, scaled_atoms, out)
     return out
@@ -118,23 +119,18 @@ def weighted_quantile(
     door = Door("weighted_quantile")
     value_array = door.vector(values, "values", "numbers without NaN, shape (n,)")
     must = "non-negative finite numbers, one per value"
-    weight_array = door.vector(weights, "weights", must, length=value_array.size)
-    if (weight_array < 0).any() or np.isinf(weight_array).any():
-        bad = (weight_array < 0) | np.isinf(weight_array)
-        row = int(np.flatnonzero(bad)[0])
-        door.refuse("weights", must, f"{weight_array[row]} at position {row}")
-    scalar = np.ndim(level) == 0 and np.ndim(atom) == 0
-    levels = door.vector(np.atleast_1d(level), "level", "numbers in (0, 1]")
-    atoms = door.vector(np.atleast_1d(atom), "atom", "non-negative finite numbers")
-    if ((levels <= 0) | (levels > 1)).any():
-        door.refuse("level", "in (0, 1]", repr(level))
-    if ((atoms < 0) | np.isinf(atoms)).any():
-        door.refuse("atom", "a non-negative finite number", repr(atom))
+    weight_array = door.vector(
+        weights, "weights", must, length=value_array.size, low=0.0, high=LARGEST
+    )
+    must = "a number in (0, 1], or several"
+    levels = door.numbers(level, "level", must, low=SMALLEST, high=1.0)
+    must = "a non-negative finite number, or several"
+    atoms = door.numbers(atom, "atom", must, low=0.0, high=LARGEST)
     try:
         levels, atoms = np.broadcast_arrays(levels, atoms)
     except ValueError:
-        door.refuse("atom", f"one number or {levels.size}", f"{atoms.size}")
+        door.refuse("atom", f"one number, or {levels.size} as levels", f"{atoms.size}")
     out = quantiles_with_atoms(
         value_array, weight_array, np.ascontiguousarray(levels), atoms
     )
-    return float(out[0]) if scalar else out
+    return float(out[0]) if is_single(level) and is_single(atom) else out

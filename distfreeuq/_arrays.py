@@ -1,0 +1,126 @@
+"""What people hand over, as plain arrays: lists, Series, frames, masked arrays.
+
+Nothing here knows what the numbers mean; the `Door` does, and words the refusals.
+"""
+
+import reprlib
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
+from itertools import islice
+from numbers import Number
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+AnyArray = npt.NDArray[Any]
+
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = _short.maxlong = 60
+
+
+class NotAnArray(Exception):
+    """The value has no form as an array of plain values; the text says what it is."""
+
+
+def as_array(value: Any) -> AnyArray:
+    """Return an ndarray of any dtype, the value's own memory wherever it has one."""
+    if type(value) is np.ndarray:
+        return value
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        first = np.argwhere(np.ma.getmaskarray(value))[0]
+        raise NotAnArray(f"a masked entry at row {first[0] if first.size else 0}")
+    if hasattr(value, "toarray") and hasattr(value, "nnz"):
+        raise NotAnArray("a sparse matrix (call its toarray method)")
+    if isinstance(value, Set | Mapping | Iterator | str | bytes):
+        raise NotAnArray(describe(value))
+    try:
+        array = np.asarray(value.to_numpy() if hasattr(value, "to_numpy") else value)
+    except Exception as error:  # a foreign object's conversion may raise anything
+        if isinstance(value, list | tuple) and isinstance(error, ValueError):
+            raise NotAnArray("rows of different lengths") from error
+        raise NotAnArray(f"{describe(value)} ({error})") from error
+    if array.ndim == 0 and array.dtype.kind == "O":
+        raise NotAnArray(describe(value))
+    return array
+
+
+def is_single(value: Any) -> bool:
+    """Say whether the value is one thing and not a row of them."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0
+    return not hasattr(value, "__len__") or isinstance(value, str | bytes)
+
+
+def as_floats(array: AnyArray) -> npt.NDArray[np.floating[Any]] | None:
+    """Return native contiguous float32 or float64: the same memory if it is that.
+
+    Half precision becomes float32, everything else that is real becomes float64. None:
+    these are no real numbers.
+    """
+    kind = array.dtype.kind
+    if kind == "O":
+        return _floats_in_objects(array)
+    if kind not in "fiub":
+        return None
+    dtype = np.float32 if kind == "f" and array.dtype.itemsize <= 4 else np.float64
+    flags = array.flags
+    if array.dtype == dtype and flags.c_contiguous and flags.aligned:
+        return array
+    with np.errstate(over="ignore"):  # beyond float64 is inf, which is refused later
+        return np.array(array, dtype=dtype, order="C")
+
+
+def _floats_in_objects(array: AnyArray) -> npt.NDArray[np.float64] | None:
+    if any(isinstance(item, str | bytes) for item in array.flat):
+        return None  # which astype would parse
+    try:
+        return array.astype(np.float64, order="C")
+    except Exception:  # an item's own __float__ may raise anything
+        return None
+
+
+def as_items(array: AnyArray) -> list[Any]:
+    """Return the entries of a vector as Python objects, datetimes as datetimes."""
+    if array.dtype.kind in "mM" and np.datetime_data(array.dtype)[0] in _BELOW_MICRO:
+        array = array.astype(f"{array.dtype.kind}8[us]")
+    items: list[Any] = array.tolist()
+    return items
+
+
+_BELOW_MICRO = ("ns", "ps", "fs", "as")  # units that NumPy would turn into integers
+
+
+def plain(name: Any) -> Hashable:
+    """Return a NumPy scalar as the Python object it stands for."""
+    if isinstance(name, np.generic):
+        item: Hashable = as_items(np.asarray(name).reshape(1))[0]
+        return item
+    hashable: Hashable = name
+    return hashable
+
+
+def describe(value: Any) -> str:
+    """Return what was got, in a few words."""
+    if isinstance(value, np.ndarray) and (value.ndim != 1 or value.size > 6):
+        return f"an array of shape {value.shape}"
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Number | str | bytes | list | tuple | None):
+        return _short.repr(value)
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'AEIOaeio' else 'a'} {name}"
+
+
+def listed(names: Iterable[Any]) -> str:
+    """Return the first few names for a message."""
+    some = [describe(name) for name in islice(names, 9)]
+    return ", ".join(some[:8]) + (", ..." if len(some) > 8 else "")
+
+
+def shape_of(array: AnyArray) -> str:
+    """Return the shape for a message; of a single number, the number."""
+    return f"shape {array.shape}" if array.ndim else describe(array.item())
