@@ -46,7 +46,7 @@ def _search_quantiles(
         for j in range(levels.shape[0]):
             total = mass + atoms[j]
             needed = levels[j] * total - SLACK * total
-            if total == 0.0 or not (mass >= needed):
+            if n == 0 or total == 0.0 or not (mass >= needed):
                 out[j] = INFINITY
                 continue
             low = 0

@@ -12,8 +12,8 @@ from hypothesis import settings
 TESTS = Path(__file__).parent
 
 # The same examples in every run; HYPOTHESIS_PROFILE=explore looks for new ones.
-settings.register_profile("fixed", deadline=None, derandomize=True)
-settings.register_profile("explore", deadline=None, max_examples=1000)
+settings.register_profile("fixed", deadline=None, derandomize=True, max_examples=100)
+settings.register_profile("explore", deadline=None, max_examples=3000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 

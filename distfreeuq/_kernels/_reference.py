@@ -76,9 +76,12 @@ def prediction_sets(
     probs: FloatMatrix,
     uniforms: FloatArray,
     thresholds: FloatArray,
+    one_per_row: bool,
     never_empty: bool,
 ) -> tuple[BoolMatrix, IntArray]:
     """Return which scores are at most their thresholds (n, K), and the set sizes."""
+    if one_per_row:
+        thresholds = thresholds[:, None]
     mask = all_label_scores(score, probs, uniforms) <= thresholds
     if never_empty:
         mask |= probs == probs.max(axis=1, keepdims=True)
@@ -153,3 +156,64 @@ def sum_label_weights(
     for m, k, weight in zip(bins, labels, weights, strict=True):
         out[m, k] += weight
     return out
+
+
+# -------------------------------------------------------- _label_shift: sums over rows
+
+
+def argmax_rows(probs: FloatMatrix) -> IntArray:
+    """Return the first column of each row that holds the row's largest entry."""
+    return np.array([row.tolist().index(max(row)) for row in probs], dtype=np.int64)
+
+
+def sum_by_class(
+    probs: FloatMatrix, labels: IntArray, row_weight: FloatArray
+) -> FloatMatrix:
+    """Return the weighted sum of the rows of each class, shape (K, K), classes by row."""
+    out = np.zeros((probs.shape[1], probs.shape[1]))
+    for row, label, weight in zip(probs, labels, row_weight, strict=True):
+        out[label] += weight * row.astype(np.float64)
+    return out
+
+
+def mixture_likelihood(
+    probs: FloatMatrix, row_weight: FloatArray, class_weight: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return densities (n,), and sums (K + 2,): gradient, log-likelihood, lost weight."""
+    densities = probs.astype(np.float64) @ class_weight
+    sums = np.zeros(probs.shape[1] + 2)
+    for row, weight, density in zip(probs, row_weight, densities, strict=True):
+        if density > 0.0:
+            sums[:-2] += weight * row.astype(np.float64) / density
+            sums[-2] += weight * math.log(density)
+        else:
+            sums[-1] += weight
+    return densities, sums
+
+
+def scale_rows(
+    probs: FloatMatrix, slope: float, bias: FloatArray, floor: float
+) -> FloatMatrix:
+    """Return softmax(slope * log(max(probs, floor)) + bias) by rows."""
+    scores = slope * np.log(np.maximum(probs.astype(np.float64), floor)) + bias
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    scaled = powers / powers.sum(axis=1, keepdims=True)
+    return scaled.astype(probs.dtype)
+
+
+def scaled_likelihood(
+    probs: FloatMatrix,
+    labels: IntArray,
+    row_weight: FloatArray,
+    slope: float,
+    bias: FloatArray,
+    floor: float,
+) -> FloatArray:
+    """Return sums (K + 2,): derivatives by bias and by slope, then the loss itself."""
+    logs = np.log(np.maximum(probs.astype(np.float64), floor))
+    scaled = scale_rows(probs.astype(np.float64), slope, bias, floor)
+    residual = scaled - np.eye(probs.shape[1])[labels]
+    of_label = scaled[np.arange(labels.size), labels]
+    by_slope = (residual * logs).sum(axis=1)
+    per_row = np.column_stack([residual, by_slope, -np.log(of_label)])
+    return np.asarray(row_weight @ per_row)

@@ -17,11 +17,21 @@ def all_label_scores(score, probs, uniforms, threads=1):
     return out
 
 
-def prediction_sets(score, probs, uniforms, thresholds, never_empty=False, threads=1):
+def prediction_sets(
+    score, probs, uniforms, thresholds, one_per_row=False, never_empty=False, threads=1
+):
     mask = np.full(probs.shape, 7, dtype=np.uint8)
     sizes = np.full(probs.shape[0], -7, dtype=np.int64)
     _scores._prediction_sets(
-        score, probs, uniforms, thresholds, never_empty, mask, sizes, threads
+        score,
+        probs,
+        uniforms,
+        thresholds,
+        one_per_row,
+        never_empty,
+        mask,
+        sizes,
+        threads,
     )
     return mask, sizes
 

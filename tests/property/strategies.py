@@ -91,10 +91,10 @@ def scored_rows(draw, max_rows=6, max_classes=40, scores=kernel_scores, over_one
 
 
 @st.composite
-def class_thresholds(draw, rows):
-    """Draw thresholds (K,): scores of these rows, the numbers just below, and +-inf.
+def some_thresholds(draw, rows, size):
+    """Draw thresholds (size,): scores of these rows, the numbers just below, +-inf.
 
-    Half of the time all classes share one threshold, as in split conformal prediction.
+    Half of the time they are all the same, as in split conformal prediction.
     """
     scores = kernel.all_label_scores(rows.score, rows.probs, rows.uniforms).ravel()
     attained = st.sampled_from(scores.tolist())
@@ -105,6 +105,10 @@ def class_thresholds(draw, rows):
         st.sampled_from([-np.inf, 0.0, 0.5, 1.0]),
     )
     if draw(st.booleans()):
-        return np.full(rows.n_classes, draw(number))
-    size = {"min_size": rows.n_classes, "max_size": rows.n_classes}
-    return np.array(draw(st.lists(number, **size)))
+        return np.full(size, draw(number))
+    return np.array(draw(st.lists(number, min_size=size, max_size=size)))
+
+
+def class_thresholds(rows):
+    """Return a strategy for one threshold per class."""
+    return some_thresholds(rows, rows.n_classes)

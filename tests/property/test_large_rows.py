@@ -76,7 +76,7 @@ def check_sets(score, probs, u, scores):
             if never_empty:
                 want = want | (probs == probs.max())
             mask, sizes = kernel.prediction_sets(
-                score, probs, u, thresholds, never_empty
+                score, probs, u, thresholds, never_empty=never_empty
             )
             np.testing.assert_array_equal(mask, want)
             assert sizes[0] == want.sum()

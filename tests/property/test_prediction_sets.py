@@ -2,22 +2,28 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from distfreeuq._kernels import _reference as twin
 from tests.property import kernel_calls as kernel
-from tests.property.strategies import SCORES, class_thresholds, scored_rows
+from tests.property.strategies import (
+    SCORES,
+    class_thresholds,
+    scored_rows,
+    some_thresholds,
+)
 
 
-@given(st.data(), scored_rows(), st.booleans())
-@settings(max_examples=300)
-def test_sets_equal_the_definition(data, rows, never_empty):
+@given(st.data(), scored_rows(), st.booleans(), st.booleans())
+def test_sets_equal_the_definition(data, rows, one_per_row, never_empty):
+    size = len(rows.probs) if one_per_row else rows.n_classes
     arguments = (
         rows.score,
         rows.probs,
         rows.uniforms,
-        data.draw(class_thresholds(rows)),
+        data.draw(some_thresholds(rows, size)),
+        one_per_row,
         never_empty,
     )
     mask, sizes = kernel.prediction_sets(*arguments)
@@ -27,7 +33,6 @@ def test_sets_equal_the_definition(data, rows, never_empty):
 
 
 @given(st.data(), scored_rows(over_one=True))
-@settings(max_examples=200)
 def test_sets_are_the_scores_at_most_the_thresholds(data, rows):
     thresholds = data.draw(class_thresholds(rows))
     scores = kernel.all_label_scores(rows.score, rows.probs, rows.uniforms)
@@ -38,22 +43,42 @@ def test_sets_are_the_scores_at_most_the_thresholds(data, rows):
     np.testing.assert_array_equal(sizes, mask.sum(axis=1))
 
 
-@given(st.data(), scored_rows(), st.booleans())
-def test_a_set_does_not_depend_on_its_batch(data, rows, never_empty):
-    thresholds = data.draw(class_thresholds(rows))
+@given(st.data(), scored_rows(), st.booleans(), st.booleans())
+def test_a_set_does_not_depend_on_its_batch(data, rows, one_per_row, never_empty):
+    size = len(rows.probs) if one_per_row else rows.n_classes
+    thresholds = data.draw(some_thresholds(rows, size))
+    options = {"one_per_row": one_per_row, "never_empty": never_empty}
     together, _ = kernel.prediction_sets(
-        rows.score, rows.probs, rows.uniforms, thresholds, never_empty
+        rows.score, rows.probs, rows.uniforms, thresholds, **options
     )
     for i in range(len(together)):
-        alone, size = kernel.prediction_sets(
+        row = slice(i, i + 1)
+        alone, size_alone = kernel.prediction_sets(
+            rows.score,
+            rows.probs[row],
+            rows.uniforms[row],
+            thresholds[row] if one_per_row else thresholds,
+            **options,
+        )
+        np.testing.assert_array_equal(alone[0], together[i])
+        assert size_alone[0] == together[i].sum()
+
+
+@given(st.data(), scored_rows(), st.booleans())
+def test_a_row_of_equal_class_thresholds_is_one_row_threshold(data, rows, never_empty):
+    by_row = data.draw(some_thresholds(rows, len(rows.probs)))
+    per_row, _ = kernel.prediction_sets(
+        rows.score, rows.probs, rows.uniforms, by_row, True, never_empty
+    )
+    for i, threshold in enumerate(by_row):
+        per_class, _ = kernel.prediction_sets(
             rows.score,
             rows.probs[i : i + 1],
             rows.uniforms[i : i + 1],
-            thresholds,
-            never_empty,
+            np.full(rows.n_classes, threshold),
+            never_empty=never_empty,
         )
-        np.testing.assert_array_equal(alone[0], together[i])
-        assert size[0] == together[i].sum()
+        np.testing.assert_array_equal(per_row[i], per_class[0])
 
 
 @given(st.data(), scored_rows(), st.booleans())
@@ -61,14 +86,14 @@ def test_permuted_columns_permute_sets(data, rows, never_empty):
     thresholds = data.draw(class_thresholds(rows))
     order = np.array(data.draw(st.permutations(range(rows.n_classes))))
     plain, plain_sizes = kernel.prediction_sets(
-        rows.score, rows.probs, rows.uniforms, thresholds, never_empty
+        rows.score, rows.probs, rows.uniforms, thresholds, never_empty=never_empty
     )
     permuted, permuted_sizes = kernel.prediction_sets(
         rows.score,
         np.ascontiguousarray(rows.probs[:, order]),
         rows.uniforms,
         thresholds[order],
-        never_empty,
+        never_empty=never_empty,
     )
     np.testing.assert_array_equal(permuted, plain[:, order])
     np.testing.assert_array_equal(permuted_sizes, plain_sizes)

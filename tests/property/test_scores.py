@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from distfreeuq._kernels import _reference as twin
 from tests.property import kernel_calls as kernel
@@ -10,7 +10,6 @@ from tests.property.strategies import SCORES, scored_rows
 
 
 @given(scored_rows())
-@settings(max_examples=300)
 def test_true_label_scores_equal_the_definition(rows):
     got = kernel.true_label_scores(rows.score, rows.probs, rows.labels, rows.uniforms)
     want = twin.true_label_scores(rows.score, rows.probs, rows.labels, rows.uniforms)
@@ -18,7 +17,6 @@ def test_true_label_scores_equal_the_definition(rows):
 
 
 @given(scored_rows())
-@settings(max_examples=200)
 def test_all_label_scores_equal_the_definition(rows):
     got = kernel.all_label_scores(rows.score, rows.probs, rows.uniforms)
     want = twin.all_label_scores(rows.score, rows.probs, rows.uniforms)
@@ -26,7 +24,6 @@ def test_all_label_scores_equal_the_definition(rows):
 
 
 @given(scored_rows(over_one=True))
-@settings(max_examples=200)
 def test_a_label_scores_the_same_alone_and_among_all_labels(rows):
     alone = kernel.true_label_scores(rows.score, rows.probs, rows.labels, rows.uniforms)
     among = kernel.all_label_scores(rows.score, rows.probs, rows.uniforms)
@@ -34,7 +31,6 @@ def test_a_label_scores_the_same_alone_and_among_all_labels(rows):
 
 
 @given(scored_rows(over_one=True))
-@settings(max_examples=200)
 def test_scores_never_decrease_towards_less_likely_labels(rows):
     scores = kernel.all_label_scores(rows.score, rows.probs, rows.uniforms)
     for row, row_scores in zip(rows.probs, scores, strict=True):

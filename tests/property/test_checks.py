@@ -1,0 +1,60 @@
+"""The pass over a user's matrix finds the first bad row, whatever is bad about it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from distfreeuq._kernels import _checks
+from distfreeuq._kernels import _reference as twin
+from tests.property.strategies import probability_rows
+
+TOLERANCE = {np.float32: 1e-4, np.float64: 1e-6}
+SPOILERS = [np.nan, np.inf, -np.inf, -1e-9, -1.0, 2.0, -0.0, 0.0]
+
+
+@st.composite
+def spoilt_matrices(draw):
+    """Draw rows of probabilities of which some have a strange entry or another sum."""
+    n_classes = draw(st.integers(2, 40))
+    rows = draw(st.lists(probability_rows(n_classes), min_size=1, max_size=6))
+    matrix = np.array(rows)
+    dtype = draw(st.sampled_from([np.float32, np.float64]))
+    for row in matrix:
+        for _ in range(draw(st.integers(0, 2))):
+            row[draw(st.integers(0, n_classes - 1))] = draw(st.sampled_from(SPOILERS))
+        # half or double the tolerance: far from it, compared with rounding
+        row *= (
+            1.0 + draw(st.sampled_from([0.0, 0.0, 0.5, -0.5, 2.0])) * TOLERANCE[dtype]
+        )
+    return matrix.astype(dtype)
+
+
+@given(spoilt_matrices(), st.booleans())
+def test_first_bad_row_equals_the_definition(matrix, simplex):
+    tolerance = TOLERANCE[matrix.dtype.type]
+    got = _checks._first_bad_row(matrix, simplex, tolerance, 1)
+    assert got == twin.first_bad_row(matrix, simplex, tolerance)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("bad_rows", [[], [0], [39_999], [20_001, 33_000, 39_999]])
+def test_the_first_of_many_chunks_wins(dtype, threads, bad_rows):
+    matrix = np.full((40_000, 4), 0.25, dtype=dtype)
+    matrix[bad_rows, 2] = np.nan
+    first = bad_rows[0] if bad_rows else -1
+    for simplex in (False, True):
+        assert _checks._first_bad_row(matrix, simplex, 1e-6, threads) == first
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
+def test_nothing_is_wrong_with_nothing(shape):
+    assert _checks._first_bad_row(np.empty(shape), True, 1e-6, 1) == -1
+
+
+def test_opposite_infinities_do_not_cancel():
+    matrix = np.array([[1.0, 0.0, 0.0], [np.inf, -np.inf, 1.0], [1e308, 1e308, -1e308]])
+    assert _checks._first_bad_row(matrix, True, 1e-6, 1) == 1
+    assert _checks._first_bad_row(matrix[[0, 2]], True, 1e-6, 1) == 1
+    assert _checks._first_bad_row(matrix[[0, 2]], False, 0.0, 1) == -1

@@ -1,0 +1,166 @@
+"""Weighted quantiles: the compiled rule against exact rational arithmetic."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import distfreeuq as dfu
+from distfreeuq._kernels import _reference as twin
+from distfreeuq.conformal.thresholds import (
+    exchangeable_threshold,
+    label_shift_thresholds,
+)
+from tests.property import kernel_calls as kernel
+
+values_with_ties = st.one_of(
+    st.integers(0, 4).map(float), st.sampled_from([-np.inf, -0.0, 0.5, np.inf])
+)
+# Whole weights and levels in thousandths: a mass is either exactly what is needed or
+# misses it by far more than the rule's slack of 1e-12.
+weighted_values = st.lists(
+    st.tuples(values_with_ties, st.integers(0, 5)), min_size=0, max_size=20
+)
+thousandths = st.integers(1, 1000)
+scales = st.sampled_from([1.0, 0.1, 1 / 3, 7.0, 1e-300, 1e300, 1e-12])
+
+
+def exact_quantile(values, weights, level, atom):
+    """Return inf{z : F(z) >= level}, with `atom` at +inf, in rational arithmetic."""
+    total = sum(weights, Fraction(0)) + atom
+    seen = Fraction(0)
+    for value, weight in sorted(zip(values, weights, strict=True)):
+        seen += weight
+        if weight > 0 and seen >= level * total:
+            return value
+    return np.inf
+
+
+@given(
+    weighted_values,
+    st.lists(st.tuples(thousandths, st.integers(0, 6)), min_size=1, max_size=5),
+    scales,
+)
+def test_weighted_quantile_is_exact_at_every_scale(pairs, levels_atoms, scale):
+    values, weights = [v for v, _ in pairs], [w for _, w in pairs]
+    levels, atoms = [j / 1000 for j, _ in levels_atoms], [a for _, a in levels_atoms]
+    got = dfu.weighted_quantile(
+        values, np.multiply(weights, scale), levels, atom=np.multiply(atoms, scale)
+    )
+    want = [
+        exact_quantile(values, weights, Fraction(j, 1000), a) for j, a in levels_atoms
+    ]
+    np.testing.assert_array_equal(got, want)
+
+
+@given(st.data(), st.integers(1, 5), thousandths.filter(lambda j: j < 1000), scales)
+def test_one_atom_per_class(data, n_classes, j, scale):
+    rows = st.tuples(values_with_ties, st.integers(0, n_classes - 1))
+    pairs = data.draw(st.lists(rows, max_size=20))
+    whole = st.lists(st.integers(0, 5), min_size=n_classes, max_size=n_classes)
+    label_weight = data.draw(whole.filter(any))
+    scores = np.array([s for s, _ in pairs], dtype=np.float64)
+    labels = np.array([y for _, y in pairs], dtype=np.int64)
+    got = label_shift_thresholds(
+        scores, labels, np.multiply(label_weight, scale), j / 1000
+    )
+    weights = [label_weight[y] for y in labels]
+    level = 1 - Fraction(j, 1000)
+    want = [exact_quantile(scores, weights, level, atom) for atom in label_weight]
+    np.testing.assert_array_equal(got, want)
+
+
+@given(
+    st.lists(st.floats(-5.0, 5.0), min_size=1, max_size=60),
+    st.floats(1e-6, 1.0, exclude_max=True),
+    st.one_of(scales, st.floats(5e-324, 1.7e308)),
+)
+def test_equal_weights_of_any_scale_give_the_unweighted_threshold(scores, alpha, scale):
+    scores = np.array(scores)
+    want = exchangeable_threshold(scores, alpha)
+    equal = np.full(scores.size, scale)
+    assert dfu.weighted_quantile(scores, equal, 1.0 - alpha, atom=scale) == want
+    labels = np.arange(scores.size) % 3
+    by_class = label_shift_thresholds(scores, labels, np.full(3, scale), alpha)
+    np.testing.assert_array_equal(by_class, np.full(3, want))
+
+
+@given(weighted_values, st.integers(0, 3), thousandths)
+def test_values_of_weight_zero_might_as_well_not_be_there(pairs, atom, j):
+    values, weights = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
+    kept = weights > 0
+    assert dfu.weighted_quantile(
+        values, weights, j / 1000, atom=atom
+    ) == dfu.weighted_quantile(values[kept], weights[kept], j / 1000, atom=atom)
+
+
+@given(st.data(), weighted_values, st.integers(0, 3), thousandths)
+def test_the_order_of_the_rows_does_not_matter(data, pairs, atom, j):
+    values, weights = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
+    order = np.array(data.draw(st.permutations(range(len(pairs)))), dtype=np.int64)
+    assert dfu.weighted_quantile(
+        values, weights, j / 1000, atom=atom
+    ) == dfu.weighted_quantile(values[order], weights[order], j / 1000, atom=atom)
+
+
+@given(
+    weighted_values, st.integers(0, 3), st.lists(thousandths, min_size=2, max_size=9)
+)
+def test_quantiles_ascend_with_the_level(pairs, atom, levels):
+    values, weights = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
+    ascending = np.sort(levels) / 1000
+    quantiles = dfu.weighted_quantile(values, weights, ascending, atom=atom)
+    assert (quantiles[1:] >= quantiles[:-1]).all()
+
+
+@pytest.mark.parametrize("level", [1e-13, 0.5, 1.0])
+@pytest.mark.parametrize("atom", [0.0, 1.0, [5e-324, 1.0]])
+@pytest.mark.parametrize("values", [[], [3.0]])
+def test_without_mass_the_quantile_is_infinite(values, level, atom):
+    # a level below the slack, or one that underflows, needs no mass: not even then is
+    # there a value to return
+    got = dfu.weighted_quantile(values, [0.0] * len(values), level, atom=atom)
+    assert np.isinf(got).all()
+
+
+# --------------------------------------------------------------- the kernels themselves
+
+
+@given(
+    st.lists(st.floats(0.0, 1.0), min_size=0, max_size=30),
+    st.lists(
+        st.tuples(st.floats(1e-3, 1.0), st.floats(0.0, 2.0)), min_size=1, max_size=5
+    ),
+)
+def test_search_equals_its_twin(weights, levels_atoms):
+    cumulative = kernel.cumulative_mass(np.array(weights))
+    values = np.floor(np.arange(len(weights)) / 2.0)  # ties in pairs
+    levels, atoms = np.array(levels_atoms).T.copy()
+    np.testing.assert_array_equal(
+        kernel.search_quantiles(values, cumulative, levels, atoms),
+        twin.search_quantiles(values, cumulative, levels, atoms),
+    )
+
+
+@given(st.lists(st.floats(0.0, 1.0), max_size=60))
+def test_cumulative_mass_is_rounded_once(weights):
+    weights = np.array(weights)
+    np.testing.assert_array_max_ulp(
+        kernel.cumulative_mass(weights), twin.cumulative_mass(weights), maxulp=1
+    )
+
+
+@given(st.lists(st.integers(0, 2**20), max_size=60), st.integers(-30, 30))
+def test_cumulative_mass_is_exact_where_doubles_can_hold_it(weights, exponent):
+    weights = np.ldexp(np.array(weights, dtype=np.float64), exponent)
+    np.testing.assert_array_equal(
+        kernel.cumulative_mass(weights), twin.cumulative_mass(weights)
+    )
+
+
+def test_small_masses_are_not_lost_next_to_a_large_one():
+    weights = np.concatenate([[1.0], np.full(100_000, 1e-17)])
+    assert np.cumsum(weights)[-1] == 1.0  # what plain addition makes of it
+    assert kernel.cumulative_mass(weights)[-1] == pytest.approx(1 + 1e-12, abs=3e-16)
