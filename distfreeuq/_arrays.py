@@ -6,7 +6,6 @@ Nothing here knows what the numbers mean; the `Door` does, and words the refusal
 import reprlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
 from itertools import islice
-from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -27,8 +26,8 @@ def as_array(value: Any) -> AnyArray:
     if type(value) is np.ndarray:
         return value
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        first = np.argwhere(np.ma.getmaskarray(value))[0]
-        raise NotAnArray(f"a masked entry at row {first[0] if first.size else 0}")
+        first = tuple(np.argwhere(np.ma.getmaskarray(value))[0].tolist())
+        raise NotAnArray(f"a masked entry{place(first)}")
     if hasattr(value, "toarray") and hasattr(value, "nnz"):
         raise NotAnArray("a sparse matrix (call its toarray method)")
     if isinstance(value, Set | Mapping | Iterator | str | bytes):
@@ -101,18 +100,41 @@ def plain(name: Any) -> Hashable:
 
 def describe(value: Any) -> str:
     """Return what was got, in a few words."""
-    if isinstance(value, np.ndarray) and (value.ndim != 1 or value.size > 6):
-        return f"an array of shape {value.shape}"
     if isinstance(value, np.ndarray):
+        if value.ndim != 1 or value.size > 6:
+            return f"an array of shape {value.shape}"
         value = value.tolist()
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, Number | str | bytes | list | tuple | None):
-        return _short.repr(value)
     if isinstance(value, type):
         return f"the class {value.__name__}"
+    if isinstance(value, np.generic):
+        value = value.item()
+    try:
+        text = _short.repr(value)
+    except Exception:  # such as the limit on the digits of an integer
+        text = ""
+    if text and len(text) <= 80 and " at 0x" not in text and "\n" not in text:
+        return text
     name = type(value).__name__
     return f"{'an' if name[0] in 'AEIOaeio' else 'a'} {name}"
+
+
+def first_no_number(array: AnyArray) -> str:
+    """Return where an array that `as_floats` refused first holds something else."""
+    if array.dtype.kind == "O":
+        for index in np.ndindex(array.shape):
+            if _floats_in_objects(np.array([array[index]], dtype=object)) is None:
+                return f"{describe(array[index])}{place(index)}"
+    return f"an array of dtype {array.dtype}"
+
+
+def place(index: tuple[int, ...]) -> str:
+    """Return where an entry is, for a message."""
+    words = ("row", "column")
+    if not 0 < len(index) <= 2:
+        return f" at {index}" if index else ""
+    return " at " + ", ".join(
+        f"{word} {i}" for word, i in zip(words, index, strict=False)
+    )
 
 
 def listed(names: Iterable[Any]) -> str:

@@ -42,7 +42,8 @@ def class_names(
     except TypeError:
         door.refuse("classes", must, describe(given))
     if len(names) != n_classes:
-        door.refuse("classes", f"{n_classes} names, one per column", f"{len(names)}")
+        must = f"one name for each of the {n_classes} columns"
+        door.refuse("classes", must, f"{len(names)} names")
     _check_names(door, names, "classes", "distinct names")
     if columns is not None and contradict(columns, names):
         must = f"the frame's columns in the frame's order, {listed(columns)}"
@@ -70,8 +71,8 @@ def column_numbers(
     if array.ndim != 1:
         door.refuse(parameter, "one label per row, shape (n,)", shape_of(array))
     if array.shape[0] != n_rows:
-        must = f"{n_rows} labels, one per row"
-        door.refuse(parameter, must, f"{array.shape[0]}")
+        must = f"one label for each of the {n_rows} rows"
+        door.refuse(parameter, must, f"{array.shape[0]} labels")
     if array.size == 0:
         return np.empty(0, dtype=np.int64)
     if numbered and array.dtype.kind in "iubf":
@@ -96,7 +97,7 @@ def _named(door: Door, array: AnyArray, classes: Classes, parameter: str) -> Int
         codes = np.fromiter(
             map(code_of.get, items, repeat(-1)), dtype=np.int64, count=len(items)
         )
-    except TypeError:  # an item that cannot be hashed is no class name
+    except Exception:  # an item that cannot be hashed is no class name
         known = [_is_hashable(item) and item in code_of for item in items]
         codes = np.array(known, dtype=np.int64) - 1
     if array.dtype.kind in "mM":  # or NaT, which Python has not, would pass for None
@@ -139,7 +140,7 @@ def _count_from_zero(names: tuple[Hashable, ...]) -> bool:
 def _is_hashable(name: Any) -> bool:
     try:
         hash(name)
-    except TypeError:
+    except Exception:  # TypeError as a rule, but the object is the user's
         return False
     return True
 

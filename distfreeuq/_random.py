@@ -4,7 +4,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from distfreeuq._typing import RandomState
+from distfreeuq._arrays import describe
+from distfreeuq._typing import FloatArray, RandomState
 from distfreeuq.exceptions import InputError
 
 _SPAWN_KEYS = {"fit": 0, "predict": 1, "thin": 2}
@@ -15,22 +16,47 @@ def stream(
 ) -> np.random.Generator:
     """Return a generator; one integer seed gives fit and predict different streams.
 
-    With the same uniforms in calibration and prediction, a test row's score would not be
-    exchangeable with the calibration scores, and coverage would be lost.
+    With the same uniforms in calibration and prediction, a test row's score would not
+    be exchangeable with the calibration scores, and coverage would be lost.
     """
+    _check(rng, caller)
     if isinstance(rng, np.random.Generator):
         return rng
     if rng is None:
         return np.random.default_rng()
-    key = (_SPAWN_KEYS[purpose],)
+    key = _SPAWN_KEYS[purpose]
     if isinstance(rng, np.random.SeedSequence):
         return np.random.default_rng(
-            np.random.SeedSequence(rng.entropy, spawn_key=(*rng.spawn_key, *key))
+            np.random.SeedSequence(
+                rng.entropy, spawn_key=(*rng.spawn_key, key), pool_size=rng.pool_size
+            )
         )
+    return np.random.default_rng(np.random.SeedSequence(int(rng), spawn_key=(key,)))
+
+
+def row_uniforms(
+    n_rows: int,
+    rng: RandomState,
+    purpose: Literal["fit", "predict"],
+    caller: str,
+    randomized: bool,
+) -> FloatArray:
+    """Return one uniform per row, or ones where the score is not randomised.
+
+    A bad `rng` is refused in either case.
+    """
+    if randomized:
+        return stream(rng, purpose, caller).random(n_rows)
+    _check(rng, caller)
+    return np.ones(n_rows)
+
+
+def _check(rng: Any, caller: str) -> None:
+    if rng is None or isinstance(rng, np.random.Generator | np.random.SeedSequence):
+        return
     if isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0:
-        return np.random.default_rng(np.random.SeedSequence(int(rng), spawn_key=key))
-    got: Any = rng
+        return
     raise InputError(
         f"The 'rng' parameter of {caller} must be a non-negative integer seed, a "
-        f"numpy.random.Generator, a SeedSequence or None. Got {got!r} instead."
+        f"numpy.random.Generator, a SeedSequence or None. Got {describe(rng)} instead."
     )

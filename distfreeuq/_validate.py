@@ -198,19 +198,9 @@ class Door:
         """Return native contiguous float32 or float64, copying only if needed."""
         floats = _arrays.as_floats(array)
         if floats is None:
-            self.refuse(parameter, f"an array of {what}", self._first_no_number(array))
+            got = _arrays.first_no_number(array)
+            self.refuse(parameter, f"an array of {what}", got)
         return floats
-
-    def _first_no_number(self, array: AnyArray) -> str:
-        if array.dtype.kind != "O":
-            return f"dtype {array.dtype}"
-        rows = array if array.ndim else array[None]
-        row = next(
-            row
-            for row in range(len(rows))
-            if _arrays.as_floats(rows[row : row + 1]) is None
-        )
-        return f"{describe(rows[row])} at row {row}"
 
     def _finite_matrix(
         self,
@@ -236,7 +226,8 @@ class Door:
 
     def _binary(self, vector: FloatArray, parameter: str) -> FloatMatrix:
         """Return (n, 2) from the probabilities of class 1."""
-        self._within(vector, 0.0, 1.0, parameter, "probabilities in [0, 1]")
+        must = "probabilities in [0, 1]"
+        self._within(vector, 0.0, 1.0, parameter, must, where="row")
         matrix = np.empty((vector.size, 2), dtype=vector.dtype)
         np.subtract(1.0, vector, out=matrix[:, 0])
         matrix[:, 1] = vector
@@ -302,13 +293,20 @@ class Door:
         return self.vector(value, parameter, must, low=low, high=high)
 
     def _within(
-        self, vector: FloatArray, low: float, high: float, parameter: str, must: str
+        self,
+        vector: FloatArray,
+        low: float,
+        high: float,
+        parameter: str,
+        must: str,
+        *,
+        where: str = "position",
     ) -> None:
         """Refuse a NaN and any entry outside the limits."""
         if vector.size == 0 or (vector.min() >= low and vector.max() <= high):
             return
-        position = int(np.argmin((vector >= low) & (vector <= high)))
-        self.refuse(parameter, must, f"{vector[position]} at position {position}")
+        first = int(np.argmin((vector >= low) & (vector <= high)))
+        self.refuse(parameter, must, f"{vector[first]} at {where} {first}")
 
     def weights(
         self,

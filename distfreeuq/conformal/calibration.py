@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._random import stream
+from distfreeuq._random import row_uniforms
 from distfreeuq._typing import ArrayLike, Classes, FloatArray, IntArray, RandomState
 from distfreeuq._validate import Door
 from distfreeuq.conformal.scores import NestedScore, as_score, true_label_scores
@@ -88,7 +88,7 @@ def calibration_scores(
     chosen = as_score(score, door)
     randomized = door.flag(randomized, "randomized") and chosen.uses_uniforms
     never_empty = door.flag(never_empty, "never_empty")
-    uniforms = stream(rng, "fit", door.caller).random(n) if randomized else np.ones(n)
+    uniforms = row_uniforms(n, rng, "fit", door.caller, randomized)
     scores = true_label_scores(chosen, matrix, codes, uniforms)
     order = np.argsort(scores)
     return CalibrationScores(

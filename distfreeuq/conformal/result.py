@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distfreeuq._kernels import _scores
-from distfreeuq._random import stream
+from distfreeuq._random import row_uniforms
 from distfreeuq._typing import (
     ArrayLike,
     Classes,
@@ -166,11 +166,12 @@ class ConformalResult(Result):
         door = Door(f"ConformalResult.{method}")
         matrix = door.new_probs(probs, self.classes)
         n = matrix.shape[0]
-        if not self.randomized:
-            return matrix, np.ones(n)
+        draw = self.randomized and uniforms is None
+        u = row_uniforms(n, rng, "predict", door.caller, draw)
         if uniforms is not None:
-            return matrix, door.uniforms(uniforms, n)
-        return matrix, stream(rng, "predict", door.caller).random(n)
+            given = door.uniforms(uniforms, n)
+            u = given if self.randomized else u
+        return matrix, u
 
     def _sets(
         self,
