@@ -1,0 +1,226 @@
+"""Losses of scaled softmax probabilities with their derivatives: rows in parallel.
+
+The arithmetic is in softmax_loss.h. Sums are made per block of rows, and the caller adds
+the blocks: how many there are does not depend on the number of threads, so neither does
+any result.
+"""
+
+from cython cimport floating
+from cython.parallel cimport prange
+from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport int64_t, uint8_t
+
+from _common cimport chunk_stop, count_chunks, rows_per_chunk
+
+
+cdef extern from "softmax_loss.h" nogil:
+    void find_tops_f32(
+        const float *, ptrdiff_t, ptrdiff_t, ptrdiff_t, int64_t *, double *, double *)
+    void find_tops_f64(
+        const double *, ptrdiff_t, ptrdiff_t, ptrdiff_t, int64_t *, double *, double *)
+    void add_nll_f32(
+        const float *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
+        const int64_t *, const double *, const uint8_t *, ptrdiff_t, ptrdiff_t,
+        double *, double *)
+    void add_nll_f64(
+        const double *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
+        const int64_t *, const double *, const uint8_t *, ptrdiff_t, ptrdiff_t,
+        double *, double *)
+    void add_brier_f32(
+        const float *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
+        const int64_t *, const double *, const uint8_t *, ptrdiff_t, ptrdiff_t,
+        double *, double *)
+    void add_brier_f64(
+        const double *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
+        const int64_t *, const double *, const uint8_t *, ptrdiff_t, ptrdiff_t,
+        double *, double *)
+    void scale_softmax_f32(
+        const float *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
+        ptrdiff_t, ptrdiff_t, double *, float *)
+    void scale_softmax_f64(
+        const double *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
+        ptrdiff_t, ptrdiff_t, double *, double *)
+    void add_vector_nll_f32(
+        const float *, ptrdiff_t, const int64_t *, const double *, const double *,
+        const double *, ptrdiff_t, ptrdiff_t, double *, double *)
+    void add_vector_nll_f64(
+        const double *, ptrdiff_t, const int64_t *, const double *, const double *,
+        const double *, ptrdiff_t, ptrdiff_t, double *, double *)
+    void fill_vector_rows_f32(
+        const float *, ptrdiff_t, const double *, const double *, ptrdiff_t, ptrdiff_t,
+        double *)
+    void fill_vector_rows_f64(
+        const double *, ptrdiff_t, const double *, const double *, ptrdiff_t, ptrdiff_t,
+        double *)
+    void affine_softmax_f32(
+        const float *, ptrdiff_t, const double *, const double *, ptrdiff_t, ptrdiff_t,
+        double *, float *)
+    void affine_softmax_f64(
+        const double *, ptrdiff_t, const double *, const double *, ptrdiff_t, ptrdiff_t,
+        double *, double *)
+
+
+def _find_tops(
+    const floating[:, ::1] logits,
+    int64_t[::1] tops,
+    double[:, ::1] extremes,
+    int threads,
+):
+    """Column of each row's largest logit; extremes (B, 2): widest range, longest norm^2."""
+    cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = extremes.shape[0], b
+    if n == 0:
+        return
+    for b in prange(B, nogil=True, num_threads=threads, schedule="static"):
+        if floating is float:
+            find_tops_f32(
+                &logits[0, 0], K, n * b // B, n * (b + 1) // B, &tops[0],
+                &extremes[b, 0], &extremes[b, 1])
+        else:
+            find_tops_f64(
+                &logits[0, 0], K, n * b // B, n * (b + 1) // B, &tops[0],
+                &extremes[b, 0], &extremes[b, 1])
+
+
+def _sum_temperature_losses(
+    bint brier,
+    const floating[:, ::1] logits,
+    const int64_t[::1] labels,
+    const int64_t[::1] tops,
+    const double[::1] weights,
+    const int64_t[::1] groups,
+    const double[::1] alphas,
+    const uint8_t[::1] active,
+    double[::1] confidence,
+    double[:, :, ::1] sums,
+    int threads,
+):
+    """Add to sums (B, G, 4) loss, gradient, curvature and squared scores in alphas (G,).
+
+    An empty `confidence` is left alone; one as long as the rows receives their largest
+    probabilities.
+    """
+    cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = sums.shape[0], b
+    cdef double *largest = &confidence[0] if confidence.shape[0] > 0 else NULL
+    if n == 0:
+        return
+    for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
+        if floating is float:
+            if brier:
+                add_brier_f32(
+                    &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
+                    &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
+                    &sums[b, 0, 0])
+            else:
+                add_nll_f32(
+                    &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
+                    &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
+                    &sums[b, 0, 0])
+        else:
+            if brier:
+                add_brier_f64(
+                    &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
+                    &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
+                    &sums[b, 0, 0])
+            else:
+                add_nll_f64(
+                    &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
+                    &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
+                    &sums[b, 0, 0])
+
+
+def _scale_softmax(
+    const floating[:, ::1] logits,
+    const int64_t[::1] tops,
+    const int64_t[::1] groups,
+    const double[::1] alphas,
+    double[:, ::1] scratch,
+    floating[:, ::1] out,
+    int threads,
+):
+    """Probabilities softmax(alphas[group] * logits), decisions kept; scratch (B, K)."""
+    cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = scratch.shape[0], b
+    if n == 0:
+        return
+    for b in prange(B, nogil=True, num_threads=threads, schedule="static"):
+        if floating is float:
+            scale_softmax_f32(
+                &logits[0, 0], K, &tops[0], &groups[0], &alphas[0],
+                n * b // B, n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
+        else:
+            scale_softmax_f64(
+                &logits[0, 0], K, &tops[0], &groups[0], &alphas[0],
+                n * b // B, n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
+
+
+def _sum_vector_nll(
+    const floating[:, ::1] logits,
+    const int64_t[::1] labels,
+    const double[::1] weights,
+    const double[::1] scale,
+    const double[::1] bias,
+    double[:, ::1] scratch,
+    double[:, ::1] sums,
+    int threads,
+):
+    """Add to sums (B, 1 + 2K) the NLL and its gradient in scale and bias; scratch (B, K)."""
+    cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = sums.shape[0], b
+    if n == 0:
+        return
+    for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
+        if floating is float:
+            add_vector_nll_f32(
+                &logits[0, 0], K, &labels[0], &weights[0], &scale[0], &bias[0],
+                n * b // B, n * (b + 1) // B, &scratch[b, 0], &sums[b, 0])
+        else:
+            add_vector_nll_f64(
+                &logits[0, 0], K, &labels[0], &weights[0], &scale[0], &bias[0],
+                n * b // B, n * (b + 1) // B, &scratch[b, 0], &sums[b, 0])
+
+
+def _fill_vector_rows(
+    const floating[:, ::1] logits,
+    const double[::1] scale,
+    const double[::1] bias,
+    double[:, ::1] out,
+    int threads,
+):
+    """Rows (p * logits, p) of the probabilities p = softmax(scale * logits + bias)."""
+    cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], chunk, start
+    cdef ptrdiff_t rows = rows_per_chunk(K)
+    if n == 0:
+        return
+    for chunk in prange(
+        count_chunks(n, rows), nogil=True, num_threads=threads, schedule="static"
+    ):
+        start = chunk * rows
+        if floating is float:
+            fill_vector_rows_f32(
+                &logits[0, 0], K, &scale[0], &bias[0],
+                start, chunk_stop(start, rows, n), &out[start, 0])
+        else:
+            fill_vector_rows_f64(
+                &logits[0, 0], K, &scale[0], &bias[0],
+                start, chunk_stop(start, rows, n), &out[start, 0])
+
+
+def _affine_softmax(
+    const floating[:, ::1] logits,
+    const double[::1] scale,
+    const double[::1] bias,
+    double[:, ::1] scratch,
+    floating[:, ::1] out,
+    int threads,
+):
+    """Probabilities softmax(scale * logits + bias); scratch (B, K)."""
+    cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = scratch.shape[0], b
+    if n == 0:
+        return
+    for b in prange(B, nogil=True, num_threads=threads, schedule="static"):
+        if floating is float:
+            affine_softmax_f32(
+                &logits[0, 0], K, &scale[0], &bias[0],
+                n * b // B, n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
+        else:
+            affine_softmax_f64(
+                &logits[0, 0], K, &scale[0], &bias[0],
+                n * b // B, n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
