@@ -3,10 +3,12 @@
 import os
 
 from distfreeuq._kernels import _checks
-from distfreeuq.exceptions import InputError
 
-# Below this many matrix entries the work is shorter than waking a second thread.
-_SMALL_WORK = 1 << 16
+# With fewer matrix entries for each, waking a thread takes longer than its work.
+_WORK_PER_THREAD = 1 << 15
+
+# More is a slip, and OpenMP would end the process if the system had not so many.
+_MOST_THREADS = 1024
 
 _num_threads = _checks._max_threads()
 
@@ -27,12 +29,13 @@ def set_num_threads(n: int) -> None:
     """Set the number of threads that the kernels use on large inputs.
 
     The default is OpenMP's own, so ``OMP_NUM_THREADS`` is respected. Results do not
-    depend on the number of threads.
+    depend on the number of threads. A forked child process starts with one thread,
+    because those of its parent do not survive the fork.
 
     Parameters
     ----------
     n : int
-        At least 1.
+        From 1 to 1024.
 
     Examples
     --------
@@ -41,21 +44,24 @@ def set_num_threads(n: int) -> None:
     >>> dfu.set_num_threads(1)
     >>> dfu.set_num_threads(before)
     """
+    from distfreeuq._validate import Door  # which itself asks for threads
+
+    from distfreeuq._validate import Door  # which itself asks for threads
+
     global _num_threads
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise InputError(
-            "The 'n' parameter of set_num_threads must be an integer of at least 1. "
-            f"Got {n!r} instead."
-        )
-    _num_threads = n
+    _num_threads = Door("set_num_threads").count(n, "n", low=1, high=_MOST_THREADS)
 
 
 def threads_for(n_entries: int) -> int:
     """Return the threads that pay off for a matrix of this many entries."""
-    return _num_threads if n_entries >= _SMALL_WORK else 1
+    return max(1, min(_num_threads, n_entries // _WORK_PER_THREAD))
 
 
-# The OpenMP runtime's worker threads do not survive a fork: a child that used them would
-# wait for them for ever.
+def _use_one_thread() -> None:
+    global _num_threads
+    _num_threads = 1
+
+
+# A child that waited for its parent's worker threads would wait for ever.
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: set_num_threads(1))
+    os.register_at_fork(after_in_child=_use_one_thread)
