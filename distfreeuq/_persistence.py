@@ -1,6 +1,12 @@
-"""Results on disk: an npz archive of arrays plus one JSON text, and never pickle."""
+"""Results on disk: an npz archive of arrays plus one JSON text, and never pickle.
 
+The JSON document holds ``format``, ``version``, ``checksum`` and ``content``. In the
+content, what JSON has no form for is an object whose first key names its kind.
+"""
+
+import contextlib
 import dataclasses
+import hashlib
 import json
 import math
 import os
@@ -8,10 +14,11 @@ import secrets
 import zipfile
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
+from distfreeuq._arrays import AnyArray, describe
 from distfreeuq.exceptions import InputError
 
 _FORMAT = "distfreeuq-result"
@@ -23,100 +30,139 @@ _Class = TypeVar("_Class", bound=type)
 
 def register(cls: _Class) -> _Class:
     """Let instances of a dataclass be saved and loaded under the class's name."""
+    namesake = _known.get(cls.__name__, cls)
+    if namesake.__module__ != cls.__module__:
+        raise TypeError(f"{namesake!r} is saved under the same name as {cls!r}")
     _known[cls.__name__] = cls
     return cls
 
 
-def not_ours(path: str | PathLike[str], why: str) -> InputError:
-    """Return the error for a file that cannot be read back."""
-    return InputError(
-        f"The 'path' parameter of load must be a file written by a result's save method. "
-        f"Got {os.fspath(path)!r} instead: {why}."
+def refuse_file(path: Any, why: str) -> NoReturn:
+    """Raise the error for a file that cannot be read back."""
+    got = repr(os.fspath(path)) if isinstance(path, str | PathLike) else describe(path)
+    raise InputError(
+        "The 'path' parameter of load must be a file written by a result's save "
+        f"method. Got {got} instead: {why}."
     )
 
 
 def save(result: Any, path: str | PathLike[str]) -> None:
     """Write atomically: to a temporary neighbour, then rename."""
-    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    target = _target(path)
+    arrays: dict[str, AnyArray] = {}
+    content = _encode(result, arrays)
     document = {
         "format": _FORMAT,
         "version": _FORMAT_VERSION,
-        "content": _encode(result, arrays),
+        "checksum": _checksum(content),
+        "content": content,
     }
     text = np.frombuffer(json.dumps(document, allow_nan=False).encode(), dtype=np.uint8)
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
-            np.savez(file, **{_JSON: text}, **arrays)
+            _write(file, {_JSON: text, **arrays})
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
         raise
+
+
+def _target(path: Any) -> Path:
+    must = "The 'path' parameter of save must be a file name in an existing folder. "
+    if not isinstance(path, str | PathLike):
+        raise InputError(f"{must}Got {describe(path)} instead.")
+    target = Path(os.fsdecode(path))
+    if "\0" in str(target) or target.is_dir() or not target.parent.is_dir():
+        raise InputError(f"{must}Got {str(target)!r} instead.")
+    return target
+
+
+def _write(file: Any, arrays: dict[str, AnyArray]) -> None:
+    """Write an npz archive; np.savez would pickle what it cannot write otherwise."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
 
 
 def load(path: str | PathLike[str]) -> Any:
     """Read what `save` wrote; anything else is an InputError."""
+    if not isinstance(path, str | PathLike):
+        refuse_file(path, "it is no path")
     try:
         with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile) or _JSON not in archive:
-                raise not_ours(path, "it has another format")
-            document = json.loads(archive[_JSON].tobytes())
-            arrays = {name: archive[name] for name in archive.files if name != _JSON}
+            arrays = {name: archive[name] for name in archive.files}
+        document = json.loads(arrays.pop(_JSON).tobytes())
+        if document["format"] != _FORMAT or document["version"] < 1:
+            raise ValueError("this is another format")
     except FileNotFoundError:
-        raise not_ours(path, "there is no such file") from None
-    except (zipfile.BadZipFile, ValueError, EOFError, KeyError, OSError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise not_ours(path, f"it is damaged or has another format ({error})") from error
-    if not isinstance(document, dict) or document.get("format") != _FORMAT:
-        raise not_ours(path, "it has another format")
+        refuse_file(path, "there is no such file")
+    except (OSError, MemoryError) as error:
+        refuse_file(path, f"it cannot be read ({error})")
+    except Exception:  # whatever the readers make of a foreign file
+        refuse_file(path, "it is damaged or has another format")
     if document["version"] > _FORMAT_VERSION:
-        raise not_ours(path, "it was written by a newer version of distfreeuq")
+        refuse_file(path, "it was written by a newer version of distfreeuq")
+    content = document.get("content")
+    if document.get("checksum") != _checksum(content):
+        refuse_file(path, "its content was changed after it was saved")
     try:
-        return _decode(document["content"], arrays)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise not_ours(path, f"its content is not understood ({error})") from error
+        return _decode(content, arrays)
+    except Exception as error:
+        refuse_file(path, f"its content is not understood ({error})")
 
 
-def _encode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
-    """Return JSON; what JSON has no form for becomes a one-key object naming its kind."""
+def _checksum(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _encode(value: Any, arrays: dict[str, AnyArray]) -> Any:
+    if isinstance(value, np.bool_ | np.integer | np.floating):
+        value = value.item()
     if value is None or isinstance(value, bool | str | int):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"float": repr(value)}
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         name = f"array{len(arrays)}"
         arrays[name] = value
-        return {"array": name}
+        return {"array": name, "dtype": value.dtype.str, "shape": list(value.shape)}
     if isinstance(value, tuple):
         return {"tuple": [_encode(item, arrays) for item in value]}
     if isinstance(value, range):
-        return {"range": len(value)}
-    if dataclasses.is_dataclass(value) and type(value).__name__ in _known:
+        return {"range": [value.start, value.stop, value.step]}
+    if _known.get(type(value).__name__) is type(value):
         fields = {
             field.name: _encode(getattr(value, field.name), arrays)
             for field in dataclasses.fields(value)
         }
         return {"object": type(value).__name__, "fields": fields}
     raise InputError(
-        f"Only results whose class names are strings, numbers or None can be saved. "
-        f"Got {value!r} of type {type(value).__name__} instead."
+        "Only results whose class names are strings, numbers, None or tuples of these "
+        f"can be saved. Got {describe(value)} of type {type(value).__name__} instead."
     )
 
 
-def _decode(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+def _decode(value: Any, arrays: dict[str, AnyArray]) -> Any:
     if not isinstance(value, dict):
         return value
     if "float" in value:
         return float(value["float"])
     if "array" in value:
         array = arrays[value["array"]]
+        if array.dtype.str != value["dtype"] or list(array.shape) != value["shape"]:
+            raise ValueError(f"{value['array']} has another shape or dtype")
         array.flags.writeable = False
         return array
     if "tuple" in value:
         return tuple(_decode(item, arrays) for item in value["tuple"])
     if "range" in value:
-        return range(value["range"])
+        return range(*value["range"])
+    if value["object"] not in _known:
+        raise ValueError(f"there is no result called {value['object']!r}")
     fields = {name: _decode(item, arrays) for name, item in value["fields"].items()}
     return _known[value["object"]](**fields)

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import numpy.typing as npt
 
 from distfreeuq import _persistence
@@ -27,8 +26,8 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 class Result(ABC):
     """Base of all results: frozen, printed as a table, saved without pickle.
 
-    A subclass is a frozen, slotted dataclass with read-only arrays. ``repr`` is one line;
-    ``str`` is the summary's text; notebooks show the summary as HTML.
+    A subclass is a frozen, slotted dataclass with read-only arrays. ``repr`` is one
+    line; ``str`` is the summary's text; notebooks show the summary as HTML.
     """
 
     __slots__ = ()
@@ -62,6 +61,11 @@ class Result(ABC):
 
         The file is an npz archive of arrays and one JSON text; no pickle, so loading a
         file runs no code. It is written whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            An existing file is replaced.
         """
         _persistence.save(self, path)
 
@@ -91,5 +95,5 @@ def load(path: str | PathLike[str]) -> Any:
     """
     result = _persistence.load(path)
     if not isinstance(result, Result):
-        raise _persistence.not_ours(path, "it holds no result")
+        _persistence.refuse_file(path, "it holds no result")
     return result

@@ -46,8 +46,6 @@ def set_num_threads(n: int) -> None:
     """
     from distfreeuq._validate import Door  # which itself asks for threads
 
-    from distfreeuq._validate import Door  # which itself asks for threads
-
     global _num_threads
     _num_threads = Door("set_num_threads").count(n, "n", low=1, high=_MOST_THREADS)
 
