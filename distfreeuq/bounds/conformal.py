@@ -1,4 +1,4 @@
-"""Every bound as a pure function, with its theorem in the docstring."""
+"""Coverage of conformal sets, and exact binomial intervals."""
 
 import math
 
@@ -60,8 +60,9 @@ def pac_rank(n: int, alpha: float, delta: float) -> int:
     low, high = 0, n + 1  # the tail at `low` exceeds delta, at `high` it is zero
     while high - low > 1:
         middle = (low + high) // 2
-        # P(Bin(n, 1 - alpha) >= k), by its incomplete beta integral
-        tail = float(special.betainc(middle, n + 1 - middle, 1.0 - alpha))
+        # P(Bin(n, 1 - alpha) >= k) by its incomplete beta integral, from alpha's side:
+        # 1 - alpha would lose the digits of a small alpha
+        tail = float(special.betaincc(n + 1 - middle, middle, alpha))
         low, high = (middle, high) if tail > delta else (low, middle)
     return high
 
@@ -75,9 +76,9 @@ def pac_smallest_sample(alpha: float, delta: float) -> int:
     >>> bounds.pac_smallest_sample(0.1, 0.05)
     29
     """
-    n = max(1, math.floor(math.log(delta) / math.log1p(-alpha)))
+    n = max(1, math.floor(math.log(delta) / math.log1p(-max(alpha, 1e-300))))
     while pac_rank(n, alpha, delta) > n:
-        n += 1
+        n += max(1, n >> 52)  # the next double, beyond 2^53 rows
     return n
 
 

@@ -1,0 +1,1 @@
+"""Calibration of probabilities: by scaling logits, by isotonic regression, by groups."""
