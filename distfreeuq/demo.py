@@ -1,7 +1,7 @@
 """The demonstration: from a fitted classifier to prediction sets with a guarantee.
 
-Data: Fair's survey of marriages, which statsmodels embeds. The label is how a woman rates
-her marriage, from 1 (very poor) to 5 (very good).
+Data: Fair's survey of marriages, which statsmodels embeds. The label is how a woman
+rates her marriage, from 1 (very poor) to 5 (very good).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def fitted_probabilities(
     ratings: pd.Series[str],
     train: np.ndarray[tuple[int], np.dtype[np.bool_]],
 ) -> pd.DataFrame:
-    """Fit a multinomial logistic regression on the training rows, predict the others."""
+    """Fit a multinomial logistic regression on some rows, predict the others."""
     import pandas as pd
     import statsmodels.api as sm
 

@@ -1,9 +1,9 @@
 """Figures: the only file that knows matplotlib, and the one place of its style.
 
-Every function takes `ax` and returns it; without one it makes a new figure that belongs to
-nobody's pyplot state, so that ``fit.plot().figure.savefig("fit.png")`` works anywhere.
-Colours are Okabe and Ito's, which colour-blind readers tell apart; lines and markers also
-differ in form, for print in grey.
+Every function takes `ax` and returns it; without one it makes a new figure that belongs
+to nobody's pyplot state, so that ``fit.plot().figure.savefig("fit.png")`` works anywhere.
+Colours are Okabe and Ito's, which colour-blind readers tell apart; lines and markers
+also differ in form, for print in grey.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def calibration_scores(fit: ConformalResult, *, ax: Axes | None = None) -> Axes:
     ax = new_axes(ax)
     levels = np.arange(1, fit.n + 1) / (fit.n + 1)
     ax.step(fit.scores, levels, where="post", color=BLUE, label="calibration scores")
-    ax.axhline(1.0 - fit.alpha, label=f"nominal {1.0 - fit.alpha:g}", **_NOMINAL)
+    if not isinstance(fit.alpha, np.ndarray):
+        ax.axhline(1.0 - fit.alpha, label=f"nominal {1.0 - fit.alpha:g}", **_NOMINAL)
     finite = np.unique(fit.thresholds[np.isfinite(fit.thresholds)])
     if finite.size:
         name = f"threshold {finite[0]:.4f}"

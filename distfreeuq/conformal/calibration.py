@@ -54,7 +54,7 @@ class CalibrationScores:
 
     @property
     def tied(self) -> bool:
-        """Whether two calibration scores are equal, so that scores are not continuous."""
+        """Whether two calibration scores are equal, so that they are not continuous."""
         return bool((self.scores[1:] == self.scores[:-1]).any())
 
     def fields(self) -> dict[str, Any]:

@@ -74,7 +74,8 @@ class CoverageResult(Result):
     def to_frame(self) -> pd.DataFrame:
         """Return coverage by stratum: all rows, each true class, each set size.
 
-        Columns: stratum ("all", "class", "size"), value, n, covered, coverage, low, high.
+        Columns: stratum ("all", "class" or "size"), value, n, covered, coverage, and
+        the interval's ends low and high.
         """
         import pandas as pd
 
@@ -99,7 +100,7 @@ class CoverageResult(Result):
         return frame
 
     def summary(self) -> Summary:
-        """Return coverage, its interval, and the strata as a statsmodels ``Summary``."""
+        """Return coverage and its strata as a statsmodels ``Summary``."""
         from distfreeuq import _summary
         from distfreeuq._summary import Table, class_name, number
 
@@ -182,9 +183,9 @@ def measure_coverage(
         classes=classes,
         guarantee=Guarantee(
             statement=(
-                f"each interval covers the sets' true coverage on its stratum, for this "
-                f"calibration, with probability >= {confidence:g}; the intervals are "
-                "not simultaneous."
+                f"each interval covers the sets' true coverage on its stratum, for "
+                f"this calibration, with probability >= {confidence:g}; the intervals "
+                "are not simultaneous."
             ),
             kind="confidence interval",
             reference="Clopper and Pearson (1934)",

@@ -59,7 +59,9 @@ class LabelConditionalResult(ConformalResult):
         return p
 
     def _facts(self) -> list[tuple[str, str]]:
-        return [("Classes always in the set", str(int(np.isinf(self.thresholds).sum())))]
+        return [
+            ("Classes always in the set", str(int(np.isinf(self.thresholds).sum())))
+        ]
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per class: rows, alpha, rank, threshold, coverage given the data.
@@ -153,7 +155,10 @@ def label_conditional_conformal(
     else:
         confidence = door.probability(confidence, "confidence")
         share = (1.0 - confidence) / n_classes
-        ranks = [bounds.pac_rank(int(n), a, share) for n, a in zip(counts, alphas, strict=True)]
+        ranks = [
+            bounds.pac_rank(int(n), a, share)
+            for n, a in zip(counts, alphas, strict=True)
+        ]
     rank_array = np.minimum(ranks, counts + 1)
     enough = rank_array <= counts
 
@@ -176,7 +181,9 @@ def label_conditional_conformal(
         class_lower=read_only(
             np.array(
                 [
-                    bounds.beta_coverage_quantile(int(n), int(k), 1.0 - STATED_CONFIDENCE)
+                    bounds.beta_coverage_quantile(
+                        int(n), int(k), 1.0 - STATED_CONFIDENCE
+                    )
                     for n, k in zip(counts, rank_array, strict=True)
                 ]
             )
@@ -222,9 +229,7 @@ def _guarantee(alphas: FloatArray, confidence: float | None) -> Guarantee:
     same = bool((alphas == alphas[0]).all())
     lower = 1.0 - float(alphas.max())
     level = at_least(lower) if same else "1 - alpha_y"
-    everywhere = (
-        f"hence P(Y in C(X)) >= {at_least(lower)} whatever the target's class proportions"
-    )
+    everywhere = f"hence P(Y in C(X)) >= {at_least(lower)} whatever the target's class proportions"
     if confidence is None:
         statement = (
             f"P(Y in C(X) | Y = y) >= {level} for every class y, in finite samples; "

@@ -1,4 +1,4 @@
-"""What a conformal fit returns: a rule that turns probabilities into prediction sets."""
+"""What a conformal fit returns: a rule that turns probabilities into sets."""
 
 from __future__ import annotations
 
@@ -134,8 +134,8 @@ class ConformalResult(Result):
         """Conformal p-value of every label, shape (n, K).
 
         The share of calibration mass, the new row's own included, whose score is at
-        least the label's. Under the fit's assumptions the true label's is at most a with
-        probability at most a. Without `confidence`, `robust` and `never_empty`, a label
+        least the label's. Under the fit's assumptions the true label's is at most a
+        with probability at most a. Without `confidence`, `robust` and `never_empty`, a label
         is in the set exactly if its p-value exceeds alpha.
 
         Parameters
@@ -210,7 +210,7 @@ class ConformalResult(Result):
         return f"{self.alpha:g}"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row per class: calibration rows, threshold, always in the set?"""
+        """Return a row per class: rows, threshold, and whether always in the set."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -223,7 +223,7 @@ class ConformalResult(Result):
         )
 
     def summary(self) -> Summary:
-        """Return the thresholds and what they guarantee, as a statsmodels ``Summary``."""
+        """Return thresholds and what they guarantee, as a statsmodels ``Summary``."""
         from distfreeuq import _summary
         from distfreeuq._summary import Table, class_name, number
 

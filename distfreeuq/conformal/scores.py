@@ -1,7 +1,7 @@
 """Nested-set scores: how unlikely a label looks, from the classifier's probabilities.
 
-With rho_y the probability of the labels strictly more likely than y, rank_y one more than
-their number, and u one uniform per row (u = 1 where a score is not randomised):
+With rho_y the probability of the labels strictly more likely than y, rank_y one more
+than their number, and u one uniform per row (u = 1 where a score is not randomised):
 
 ======  =========================================================================
 lac     1 - pi_y
@@ -218,7 +218,7 @@ def as_score(score: str | NestedScore, door: Door) -> NestedScore:
 def true_label_scores(
     score: NestedScore, probs: FloatMatrix, labels: IntArray, uniforms: FloatArray
 ) -> FloatArray:
-    """Return each row's score of its own label, shape (n,); inputs are checked already."""
+    """Return each row's score of its own label, shape (n,), from checked inputs."""
     out = np.empty(probs.shape[0])
     _scores._true_label_scores(
         score.kernel_arguments(), probs, labels, uniforms, out, threads_for(probs.size)
@@ -229,7 +229,7 @@ def true_label_scores(
 def all_label_scores(
     score: NestedScore, probs: FloatMatrix, uniforms: FloatArray
 ) -> FloatMatrix:
-    """Return the scores of all labels, shape (n, K); inputs are checked already."""
+    """Return the scores of all labels, shape (n, K), from checked inputs."""
     out = np.empty(probs.shape)
     _scores._all_label_scores(
         score.kernel_arguments(), probs, uniforms, out, threads_for(probs.size)
@@ -267,8 +267,8 @@ def nested_scores(
     Notes
     -----
     The score of a label is the same number, bit for bit, in both forms: sums are taken
-    over probabilities rounded to multiples of 2^-52, which double precision adds exactly
-    in any order. Tied labels have the same score.
+    over probabilities rounded to multiples of 2^-52, which double precision adds
+    exactly in any order. Tied labels have the same score.
 
     Examples
     --------

@@ -92,19 +92,19 @@ def split_conformal(
 
     Notes
     -----
-    The threshold is the k-th smallest calibration score, k = ceil((1 - alpha)(n + 1)); if
-    k > n it is infinite, every set holds every label, and a `SmallCalibrationWarning`
-    says which n would be enough. If calibration and test rows are exchangeable, coverage
-    is at least 1 - alpha, and exactly k / (n + 1) if no two scores tie (paper A, Thm 1).
-    For i.i.d. rows the coverage given the calibration rows is Beta(k, n + 1 - k), or
+    The threshold is the k-th smallest calibration score, k = ceil((1 - alpha)(n + 1));
+    if k > n it is infinite, every set holds every label, and a
+    `SmallCalibrationWarning` says which n would be enough. If calibration and test rows
+    are exchangeable, coverage is at least 1 - alpha, and exactly k / (n + 1) if no two
+    scores tie (paper A, Thm 1). For i.i.d. rows the coverage given the calibration rows is Beta(k, n + 1 - k), or
     stochastically larger with ties; `confidence` chooses k by that law.
 
     Ties: only strictly more likely labels count, so tied labels share a score.
 
     References
     ----------
-    .. [A] Podkopaev and Ramdas (2021), "Distribution-free uncertainty quantification for
-       classification under label shift", UAI. Eq. (7), Theorem 1.
+    .. [A] Podkopaev and Ramdas (2021), "Distribution-free uncertainty quantification
+       for classification under label shift", UAI. Eq. (7), Theorem 1.
 
     Examples
     --------
@@ -207,7 +207,8 @@ def _given_calibration(rank: int, n: int, lower: float, confidence: float) -> Gu
     return Guarantee(
         statement=(
             f"with probability >= {at_least(confidence)} over the calibration draw, "
-            f"coverage given the calibration rows is >= {at_least(lower)} (i.i.d. rows)."
+            f"coverage given the calibration rows is >= {at_least(lower)} (i.i.d. "
+            "rows)."
         ),
         kind="training-conditional",
         lower=lower,

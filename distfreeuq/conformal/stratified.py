@@ -8,7 +8,9 @@ from scipy import special
 from distfreeuq._typing import FloatArray, IntArray
 
 
-def lower_confidence_limits(hits: FloatArray, counts: FloatArray, delta: float) -> FloatArray:
+def lower_confidence_limits(
+    hits: FloatArray, counts: FloatArray, delta: float
+) -> FloatArray:
     """Return one-sided Clopper-Pearson lower limits, each at level delta; 0 for 0 hits."""
     some = hits > 0
     limits = np.zeros(np.shape(hits))

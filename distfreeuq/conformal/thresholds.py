@@ -1,4 +1,4 @@
-"""From calibration scores to one threshold per class: the procedures in their purest form."""
+"""From calibration scores to thresholds: the procedures in their purest form."""
 
 from typing import Literal
 

@@ -1,0 +1,100 @@
+"""Figures show what the results hold, and change nobody's matplotlib state."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import distfreeuq as dfu
+from distfreeuq import plots
+
+
+@pytest.fixture(scope="module")
+def fit_and_sets():
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet([2, 1, 1, 0.5], size=800)
+    labels = np.array([rng.choice(4, p=row) for row in probs])
+    fit = dfu.split_conformal(probs[:400], labels[:400], rng=1)
+    sets = fit.predict(probs[400:], rng=1)
+    return fit, sets, sets.evaluate(labels[400:])
+
+
+@pytest.fixture(autouse=True)
+def untouched_state():
+    before = dict(mpl.rcParams)
+    yield
+    assert dict(mpl.rcParams) == before
+    pyplot = __import__("sys").modules.get("matplotlib.pyplot")
+    assert pyplot is None or pyplot.get_fignums() == []
+
+
+def draw_on_canvas(ax):
+    ax.figure.canvas.draw()
+    return ax
+
+
+def test_calibration_scores_show_threshold_and_level(fit_and_sets):
+    fit, _, _ = fit_and_sets
+    ax = draw_on_canvas(fit.plot())
+    step, level, threshold = ax.get_lines()
+    np.testing.assert_array_equal(step.get_xdata(), fit.scores)
+    assert level.get_ydata()[0] == 0.9
+    assert threshold.get_xdata()[0] == fit.thresholds[0]
+    assert "n = 400" in ax.get_title()
+
+
+def test_infinite_threshold_is_not_drawn():
+    with pytest.warns(dfu.SmallCalibrationWarning):
+        fit = dfu.split_conformal([[0.7, 0.3]] * 5, [0] * 5, rng=0)
+    assert len(draw_on_canvas(fit.plot()).get_lines()) == 2
+
+
+def test_class_thresholds_are_shown_as_a_band(fit_and_sets):
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet([2, 1, 1], size=300)
+    labels = [rng.choice(3, p=row) for row in probs]
+    fit = dfu.label_conditional_conformal(probs, labels, alpha=[0.1, 0.2, 0.3], rng=1)
+    ax = draw_on_canvas(fit.plot())
+    assert any("thresholds" in text.get_text() for text in ax.get_legend().get_texts())
+
+
+def test_set_sizes_are_shares_of_all_rows(fit_and_sets):
+    _, sets, coverage = fit_and_sets
+    for result in (sets, coverage):
+        ax = draw_on_canvas(result.plot())
+        heights = [bar.get_height() for bar in ax.patches]
+        assert sum(heights) == pytest.approx(1.0)
+        counts = np.bincount(sets.sizes)
+        np.testing.assert_allclose(heights, counts / counts.sum())
+
+
+def test_class_coverage_has_a_row_per_class_seen(fit_and_sets):
+    _, _, coverage = fit_and_sets
+    ax = draw_on_canvas(coverage.plot(by="class"))
+    assert len(ax.get_yticklabels()) == 4
+    with pytest.raises(dfu.InputError, match="'by' parameter"):
+        coverage.plot(by="shoe size")
+
+
+def test_coverage_histogram_counts_every_repetition():
+    rng = np.random.default_rng(0)
+    values = {
+        "plain": rng.normal(0.85, 0.01, 500),
+        "weighted": rng.normal(0.9, 0.01, 500),
+    }
+    ax = draw_on_canvas(plots.coverage_histogram(values, 0.9))
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels[0].startswith("plain, median 0.849") and labels[-1] == "nominal 0.9"
+    assert "500 repetitions" in ax.get_title()
+
+
+def test_given_axes_are_used(fit_and_sets):
+    fit, sets, coverage = fit_and_sets
+    for result in (fit, sets, coverage):
+        ax = Figure().subplots()
+        assert result.plot(ax=ax) is ax
+
+
+def test_empty_sets_can_be_drawn(fit_and_sets):
+    fit, _, _ = fit_and_sets
+    draw_on_canvas(fit.predict(np.empty((0, 4)), rng=0).plot())
