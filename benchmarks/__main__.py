@@ -1,0 +1,70 @@
+"""Run the benchmarks: ``python -m benchmarks [--quick] [--only NAME]``."""
+
+import argparse
+import importlib
+import pkgutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import benchmarks
+
+from . import report
+from .figure import draw_growth
+from .harness import Job, Outcome, measure, missing_peers
+from .roofline import best_of, measure_roofline
+
+RESULTS = Path(__file__).parent / "results"
+STANDARD_EFFORT = {"budget": 0.8, "fewest": 3}
+
+
+def families() -> list[str]:
+    """Return the names of the ``jobs_*`` modules, without the prefix."""
+    modules = (module.name for module in pkgutil.iter_modules(benchmarks.__path__))
+    return [name.removeprefix("jobs_") for name in modules if name.startswith("jobs_")]
+
+
+def selected_jobs(only: str | None) -> Iterator[tuple[str, Job]]:
+    """Yield the jobs one by one, so that only one job's arrays are alive."""
+    for family in families():
+        module = importlib.import_module(f"benchmarks.jobs_{family}")
+        for job in module.jobs():
+            if only is None or only in (family, job.name) or only in job.name:
+                yield family, job
+
+
+def main() -> int:
+    """Run, print, and for a full run write the results folder."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few repeats")
+    parser.add_argument(
+        "--only", metavar="NAME", help="a family, a job, or a part of a job's name"
+    )
+    arguments = parser.parse_args()
+    effort = {"budget": 0.1, "fewest": 1} if arguments.quick else STANDARD_EFFORT
+
+    start = time.perf_counter()
+    before = measure_roofline()
+    outcomes: list[Outcome] = []
+    for family, job in selected_jobs(arguments.only):
+        outcomes.append(measure(job, family, **effort))
+        size = report.describe_size(job.size)
+        print(f"{family}: {job.name} {job.variant} {size} {job.dtype}", flush=True)
+    roofline = best_of(before, measure_roofline())
+
+    text = report.table(outcomes, roofline) + "\n" + report.targets_table(outcomes)
+    for module in missing_peers():
+        text += f"{module}: not installed, skipped\n"
+    print(f"\n{text}\n{time.perf_counter() - start:.0f} s in all")
+    if not outcomes:
+        parser.error(f"no job matches {arguments.only!r}; families: {families()}")
+    if arguments.only is None and not arguments.quick:
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / "standard.txt").write_text(text)
+        (RESULTS / "standard.json").write_text(report.as_json(outcomes, roofline))
+        draw_growth(outcomes, roofline, RESULTS / "growth")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,259 @@
+"""One job: the same arrays given to several implementations, checked, then timed.
+
+Times are the best of several interleaved runs (first run of every implementation,
+second run of every implementation, ...), so that a busy moment of the machine hits all
+of them alike. Ratios are an implementation's time over ours: above 1 we are faster.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import math
+import time
+import tracemalloc
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import distfreeuq as dfu
+
+OURS = "distfreeuq"
+
+Run = Callable[[], Any]
+"""An implementation with its arguments bound; what it returns is compared."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What we want of one job: a ratio to an implementation, or a limit on our own.
+
+    Parameters
+    ----------
+    against : str
+        The implementation, or ours for a limit.
+    ratio : float
+        Its time over ours must be at least this: 10 is ten times faster, 0.5 is within
+        twice its time.
+    seconds : float
+        Our own time must be below this.
+    peak_bytes : float
+        Our own peak memory must be below this.
+    """
+
+    against: str = OURS
+    ratio: float = 0.0
+    seconds: float = math.inf
+    peak_bytes: float = math.inf
+
+
+def all_close(results: Mapping[str, Any]) -> None:
+    """Refuse to time implementations that do not compute the same numbers."""
+    expected = results[OURS]
+    for name, got in results.items():
+        np.testing.assert_allclose(
+            got, expected, rtol=1e-6, atol=1e-9, err_msg=f"{name} differs from {OURS}"
+        )
+
+
+@dataclass(frozen=True)
+class Job:
+    """The same computation by several implementations.
+
+    Parameters
+    ----------
+    name : str
+        What is computed; jobs of one name and several sizes make a curve.
+    size : mapping
+        Lengths by name, such as ``{"n": 10_000, "K": 1000}``.
+    ours : callable
+        Run on every number of threads in `threads`.
+    peers : mapping
+        The other implementations; their results are checked against ours.
+    yardsticks : mapping
+        Timed but not compared, such as one read of the matrix.
+    check : callable
+        Raises if the results, by implementation, differ.
+    variant : str
+        Which kind of input, where the time depends on it.
+    dtype : str
+        Of the input.
+    reads : int
+        Bytes that any implementation must read, for the fraction of the bandwidth.
+    exponentials : int
+        Exponentials that any implementation must take, for the fraction of their rate.
+    targets : tuple of Target
+    threads : tuple of int
+        Numbers of threads that ours is run on.
+    """
+
+    name: str
+    size: Mapping[str, int]
+    ours: Run
+    peers: Mapping[str, Run] = field(default_factory=dict)
+    yardsticks: Mapping[str, Run] = field(default_factory=dict)
+    check: Callable[[Mapping[str, Any]], None] = all_close
+    variant: str = ""
+    dtype: str = "float64"
+    reads: int = 0
+    exponentials: int = 0
+    targets: tuple[Target, ...] = ()
+    threads: tuple[int, ...] = (1, 2)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One implementation of one job.
+
+    Attributes
+    ----------
+    name : str
+    threads : int
+        That ours ran on; 0 for the others, who are left to themselves.
+    seconds, median : float
+        Best and middle of the runs.
+    runs : int
+    peak_bytes : int
+        Largest memory that NumPy and Python held at once, results included, in a run
+        of its own under tracemalloc. Buffers inside kernels, a few rows per thread, are
+        not in it.
+    """
+
+    name: str
+    threads: int
+    seconds: float
+    median: float
+    runs: int
+    peak_bytes: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A job that has been run."""
+
+    family: str
+    job: Job
+    timings: tuple[Timing, ...]
+
+    def ours(self, threads: int) -> Timing:
+        """Return our own timing on that many threads."""
+        return next(t for t in self.timings if t.threads == threads)
+
+    def ratio(self, timing: Timing, threads: int) -> float:
+        """Return its time over ours on that many threads."""
+        return timing.seconds / self.ours(threads).seconds
+
+
+_missing: set[str] = set()
+
+
+def peer(module: str, name: str, run: Run) -> dict[str, Run]:
+    """Return the implementation by name, or nothing if its module is not installed."""
+    if importlib.util.find_spec(module) is None:
+        _missing.add(module)
+        return {}
+    return {name: run}
+
+
+def missing_peers() -> list[str]:
+    """Return the modules that jobs asked for in vain."""
+    return sorted(_missing)
+
+
+def measure(job: Job, family: str, *, budget: float, fewest: int) -> Outcome:
+    """Check the results, measure the memory, then time round-robin.
+
+    Parameters
+    ----------
+    job : Job
+    family : str
+    budget : float
+        Seconds that each implementation may take.
+    fewest : int
+        Timed runs that each takes at least.
+    """
+    entries = [(OURS, threads, job.ours) for threads in job.threads]
+    entries += [(name, 0, run) for name, run in {**job.peers, **job.yardsticks}.items()]
+    default_threads = dfu.get_num_threads()
+    try:
+        _check(job)
+        peaks = [_peak_bytes(threads, run) for _, threads, run in entries]
+        samples = _interleave(entries, budget, fewest)
+    finally:
+        dfu.set_num_threads(default_threads)
+    return Outcome(
+        family,
+        job,
+        tuple(
+            Timing(name, threads, min(taken), float(np.median(taken)), len(taken), peak)
+            for (name, threads, _), peak, taken in zip(
+                entries, peaks, samples, strict=True
+            )
+        ),
+    )
+
+
+def _check(job: Job) -> None:
+    results = {}
+    for threads in job.threads:
+        dfu.set_num_threads(threads)
+        name = OURS if threads == job.threads[0] else f"{OURS}, {threads} threads"
+        results[name] = job.ours()
+    results.update({name: run() for name, run in job.peers.items()})
+    job.check(results)
+
+
+def _peak_bytes(threads: int, run: Run) -> int:
+    dfu.set_num_threads(max(threads, 1))
+    gc.collect()
+    tracemalloc.start()
+    try:
+        result = run()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    del result
+    return peak
+
+
+_SAMPLE_SECONDS = 5e-3
+"""A timed sample repeats the call until it takes this long."""
+
+
+def _interleave(
+    entries: list[tuple[str, int, Run]], budget: float, fewest: int
+) -> list[list[float]]:
+    """Return the seconds per call of every entry, run after run."""
+    calls = [_calls_per_sample(threads, run) for _, threads, run in entries]
+    samples: list[list[float]] = [[] for _ in entries]
+    spent = [0.0] * len(entries)
+    waiting = list(range(len(entries)))
+    gc.disable()
+    try:
+        while waiting:
+            for i in waiting:
+                _, threads, run = entries[i]
+                seconds = _seconds(threads, run, calls[i])
+                samples[i].append(seconds / calls[i])
+                spent[i] += seconds
+            waiting = [
+                i for i in waiting if len(samples[i]) < fewest or spent[i] < budget
+            ]
+    finally:
+        gc.enable()
+    return samples
+
+
+def _calls_per_sample(threads: int, run: Run) -> int:
+    once = _seconds(threads, run, 1)
+    return 1 if once > _SAMPLE_SECONDS else math.ceil(_SAMPLE_SECONDS / once)
+
+
+def _seconds(threads: int, run: Run, calls: int) -> float:
+    dfu.set_num_threads(max(threads, 1))
+    start = time.perf_counter()
+    for _ in range(calls):
+        run()
+    return time.perf_counter() - start

@@ -1,0 +1,179 @@
+"""Calibration and prediction sets: fit on some rows, sets for as many others."""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import distfreeuq as dfu
+
+from . import by_hand, data
+from .harness import OURS, Job, Target, peer
+
+ALPHA = 0.1
+SIZES = [(10_000, 10), (10_000, 100), (10_000, 1000), (1000, 100), (100_000, 100)]
+BY_ARGSORT, BY_SORT, MAPIE = "NumPy, argsort", "NumPy, sort", "mapie"
+
+
+def jobs() -> Iterator[Job]:
+    for variant, spread in data.SHAPES.items():
+        for n, n_classes in SIZES:
+            if n == 10_000 or spread == data.FLAT:
+                yield fit_and_sets(n, n_classes, variant, spread)
+        yield fit_and_sets(10_000, 1000, variant, spread, dtype="float32")
+    for method in ("label-shift", "label-conditional"):
+        for variant, spread in data.SHAPES.items():
+            for n_classes in (10, 100, 1000):
+                yield class_thresholds(10_000, n_classes, variant, spread, method)
+
+
+def same_sets(results: Mapping[str, Any]) -> None:
+    """Refuse sets that differ by more than rounding at the threshold.
+
+    A label whose score equals the threshold up to rounding may fall on either side, and
+    mapie's threshold is now and then the next order statistic.
+    """
+    expected = results[OURS]
+    for name, got in results.items():
+        share = np.count_nonzero(got != expected) / expected.size
+        allowed = 1e-3 if name == MAPIE else 1e-6 if expected.size > 1e6 else 1e-5
+        if share > allowed:
+            raise AssertionError(
+                f"{name}: {share:.2g} of the entries differ from {OURS}"
+            )
+
+
+def fit_and_sets(
+    n: int, n_classes: int, variant: str, spread: float, dtype: str = "float64"
+) -> Job:
+    probs, labels = data.rows(n, n_classes, spread, dtype, seed=0)
+    new_probs, _ = data.rows(n, n_classes, spread, dtype, seed=1)
+
+    def ours() -> Any:
+        fit = dfu.split_conformal(
+            probs, labels, alpha=ALPHA, rng=np.random.default_rng(2)
+        )
+        return fit.predict(new_probs, rng=np.random.default_rng(3)).mask
+
+    def numpy_threshold() -> float:
+        uniforms = np.random.default_rng(2).random(n)
+        scores = by_hand.aps_scores(probs, labels, uniforms)
+        return by_hand.conformal_threshold(scores, ALPHA)
+
+    def numpy_argsort() -> Any:
+        threshold = numpy_threshold()
+        uniforms = np.random.default_rng(3).random(n)
+        return by_hand.aps_sets_by_argsort(new_probs, threshold, uniforms)
+
+    def numpy_sort() -> Any:
+        threshold = numpy_threshold()
+        uniforms = np.random.default_rng(3).random(n)
+        return by_hand.aps_sets_by_sort(new_probs, threshold, uniforms)
+
+    full = n == 10_000 and n_classes == 1000 and dtype == "float64"
+    return Job(
+        name="APS fit + sets",
+        variant=variant,
+        size={"n": n, "K": n_classes},
+        dtype=dtype,
+        ours=ours,
+        peers={
+            BY_ARGSORT: numpy_argsort,
+            BY_SORT: numpy_sort,
+            **peer("mapie", MAPIE, lambda: _mapie_sets(probs, labels, new_probs)),
+        },
+        check=same_sets,
+        reads=probs.nbytes + new_probs.nbytes,
+        targets=tuple(Target(name, ratio=10.0) for name in (BY_ARGSORT, BY_SORT, MAPIE))
+        if full
+        else (),
+    )
+
+
+def _mapie_sets(probs: Any, labels: Any, new_probs: Any) -> Any:
+    """Return mapie's randomised APS sets, made with the uniforms that ours draw.
+
+    Its score is rho + (1 - u) pi, so it is given one minus our uniforms.
+    """
+    from mapie.classification import SplitConformalClassifier
+
+    classifier = SplitConformalClassifier(
+        estimator=_Passthrough(probs.shape[1]),
+        confidence_level=1.0 - ALPHA,
+        conformity_score="aps",
+        prefit=True,
+        random_state=_Complement(),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        classifier.conformalize(probs, labels)
+        _, sets = classifier.predict_set(
+            new_probs, conformity_score_params={"include_last_label": "randomized"}
+        )
+    return sets[:, :, 0]
+
+
+class _Complement(np.random.RandomState):
+    """One minus the uniforms that ours draw, first to fit, then to predict."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self._streams = iter([np.random.default_rng(2), np.random.default_rng(3)])
+
+    def uniform(self, low: float = 0.0, high: float = 1.0, size: Any = None) -> Any:
+        return 1.0 - next(self._streams).random(size)
+
+
+class _Passthrough:
+    """A fitted classifier whose features are its probabilities."""
+
+    def __init__(self, n_classes: int) -> None:
+        self.classes_ = np.arange(n_classes)
+        self.n_features_in_ = n_classes
+
+    def fit(self, x: Any, y: Any) -> "_Passthrough":
+        return self
+
+    def predict(self, x: Any) -> Any:
+        return np.argmax(x, axis=1)
+
+    def predict_proba(self, x: Any) -> Any:
+        return x
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+def class_thresholds(
+    n: int, n_classes: int, variant: str, spread: float, method: str
+) -> Job:
+    """Return the job: sets with thresholds close together, or wide apart."""
+    probs, labels = data.rows(n, n_classes, spread, seed=0)
+    new_probs, _ = data.rows(n, n_classes, spread, seed=1)
+    rng = np.random.default_rng(2)
+    weight = {"label_weight": rng.uniform(0.5, 2.0, n_classes)}
+    thresholds = dfu.conformal_thresholds(
+        dfu.nested_scores(probs, labels, uniforms=rng.random(n)),
+        labels,
+        alpha=0.2,
+        n_classes=n_classes,
+        method=method,
+        **(weight if method == "label-shift" else {}),
+    )
+    fit = replace(dfu.split_conformal(probs, labels, alpha=0.2), thresholds=thresholds)
+    uniforms = rng.random(n)
+    return Job(
+        name=f"APS sets, {method} thresholds",
+        variant=variant,
+        size={"n": n, "K": n_classes},
+        ours=lambda: fit.predict(new_probs, uniforms=uniforms).mask,
+        peers={
+            BY_ARGSORT: lambda: by_hand.aps_sets_by_argsort(
+                new_probs, thresholds, uniforms
+            )
+        },
+        check=same_sets,
+        reads=new_probs.nbytes,
+    )

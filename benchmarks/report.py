@@ -1,0 +1,236 @@
+"""What a run leaves behind: a table to read, and a JSON with everything in it."""
+
+import json
+import math
+import platform
+from collections.abc import Iterable, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import distfreeuq as dfu
+
+from .harness import OURS, Outcome, Target, Timing
+from .roofline import Roofline
+
+_PACKAGES = ("distfreeuq", "numpy", "scipy", "scikit-learn", "mapie")
+
+
+def environment() -> dict[str, Any]:
+    """Return the processor and the versions: what a ratio depends on, and no more."""
+    versions = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return {
+        "cpu": _cpu_name(),
+        "threads": dfu.get_num_threads(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "versions": versions,
+    }
+
+
+def _cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = (line.partition(":")[2] for line in lines if line.startswith("model name"))
+    return next(names, platform.processor()).strip()
+
+
+# ------------------------------------------------------------------------ table
+
+
+def table(outcomes: Sequence[Outcome], roofline: Roofline) -> str:
+    """Return all timings: times, ratios to ours, memory, fraction of the roofline."""
+    lines = [
+        "Ratio: time over ours on 1 and on 2 threads; above 1 we are faster.",
+        "Peak: largest memory of NumPy and Python, results included.",
+        "Limit: share of the time that one read of the input at full speed would take,",
+        "or, with an e, that the exponentials alone would take.",
+        f"Read bandwidth {roofline.read[1] / 1e9:.1f} GB/s on one thread, "
+        f"{roofline.read[2] / 1e9:.1f} GB/s on two; "
+        f"np.exp {roofline.exponentials / 1e6:.0f} million/s.",
+        "",
+    ]
+    header = [
+        "job",
+        "size",
+        "dtype",
+        "implementation",
+        "time",
+        "ratio",
+        "",
+        "peak",
+        "limit",
+    ]
+    cells = [header]
+    for outcome in outcomes:
+        cells.extend(_job_rows(outcome, roofline))
+        cells.append([""] * len(header))
+    return "\n".join(lines + _aligned(cells, text_columns=4)) + "\n"
+
+
+def _job_rows(outcome: Outcome, roofline: Roofline) -> Iterable[list[str]]:
+    job = outcome.job
+    title = f"{job.name}, {job.variant}" if job.variant else job.name
+    first = [title, describe_size(job.size), job.dtype]
+    for timing in outcome.timings:
+        ratios = [f"{outcome.ratio(timing, t):.2f}" for t in job.threads]
+        yield [
+            *first,
+            implementation_name(timing),
+            seconds_text(timing.seconds),
+            *[*ratios, ""][:2],
+            bytes_text(timing.peak_bytes),
+            _limit_text(outcome, timing, roofline),
+        ]
+        first = ["", "", ""]
+
+
+def _limit_text(outcome: Outcome, timing: Timing, roofline: Roofline) -> str:
+    kind, fraction = limit_fraction(outcome, timing, roofline)
+    return f"{fraction:.2f}{kind}" if fraction else ""
+
+
+def limit_fraction(
+    outcome: Outcome, timing: Timing, roofline: Roofline
+) -> tuple[str, float]:
+    """Return which limit binds ("" for memory, "e" for exp), and how close we are."""
+    job, threads = outcome.job, max(timing.threads, 1)
+    reading = job.reads / roofline.bandwidth(threads)
+    taking_exponentials = job.exponentials / (roofline.exponentials * threads)
+    kind = "e" if taking_exponentials > reading else ""
+    return kind, max(reading, taking_exponentials) / timing.seconds
+
+
+def targets_table(outcomes: Sequence[Outcome]) -> str:
+    """Return which targets are met."""
+    cells = [["target", "size", "wanted", "1 thread", "2 threads", "verdict"]]
+    for outcome in outcomes:
+        for target in outcome.job.targets:
+            cells.append(_target_row(outcome, target))
+    return "\n".join(_aligned(cells, text_columns=3)) + "\n" if len(cells) > 1 else ""
+
+
+def _target_row(outcome: Outcome, target: Target) -> list[str]:
+    job = outcome.job
+    title = f"{job.name}, {job.variant}" if job.variant else job.name
+    size = f"{describe_size(job.size)} {job.dtype}"
+    if target.against == OURS:
+        ours = [outcome.ours(t) for t in job.threads]
+        timed = target.seconds < math.inf
+        limit = target.seconds if timed else target.peak_bytes
+        text = seconds_text if timed else bytes_text
+        got = [t.seconds if timed else t.peak_bytes for t in ours]
+        met = [number < limit for number in got]
+        wanted, texts = f"under {text(limit)}", [text(number) for number in got]
+    else:
+        timing = next((t for t in outcome.timings if t.name == target.against), None)
+        wanted = f">= {target.ratio:g}x {target.against}"
+        if timing is None:
+            return [title, size, wanted, "", "", "not installed"]
+        got = [outcome.ratio(timing, t) for t in job.threads]
+        met = [ratio >= target.ratio for ratio in got]
+        texts = [f"{ratio:.2f}x" for ratio in got]
+    verdict = "met" if met[0] else "met on 2 threads" if any(met) else "NOT MET"
+    return [title, size, wanted, *[*texts, ""][:2], verdict]
+
+
+def _aligned(cells: list[list[str]], text_columns: int) -> list[str]:
+    widths = [max(len(row[j]) for row in cells) for j in range(len(cells[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if j < text_columns else cell.rjust(width)
+            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    ]
+
+
+def implementation_name(timing: Timing) -> str:
+    """Return the name as printed, ours with its threads."""
+    if not timing.threads:
+        return timing.name
+    return f"{timing.name}, {timing.threads} thread{'s' if timing.threads > 1 else ''}"
+
+
+def describe_size(size: Any) -> str:
+    """Return ``n=10k K=1000`` and the like."""
+    return " ".join(f"{name}={_count_text(value)}" for name, value in size.items())
+
+
+def _count_text(value: int) -> str:
+    for unit, letter in ((10**6, "M"), (10**3, "k")):
+        if value % unit == 0 and value >= (10 * unit if letter == "k" else unit):
+            return f"{value // unit}{letter}"
+    return str(value)
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a time with three digits and its unit."""
+    for unit, name in ((1.0, "s"), (1e-3, "ms")):
+        if seconds >= 0.9995 * unit:
+            return f"{seconds / unit:.3g} {name}"
+    return f"{seconds / 1e-6:.3g} us"
+
+
+def bytes_text(size: float) -> str:
+    """Return a size in memory."""
+    return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"
+
+
+# ------------------------------------------------------------------------- JSON
+
+
+def as_json(outcomes: Sequence[Outcome], roofline: Roofline) -> str:
+    """Return the whole run: no host names, no paths, no dates."""
+    jobs = [
+        {
+            "family": outcome.family,
+            "name": outcome.job.name,
+            "variant": outcome.job.variant,
+            "size": dict(outcome.job.size),
+            "dtype": outcome.job.dtype,
+            "reads": outcome.job.reads,
+            "exponentials": outcome.job.exponentials,
+            "timings": [
+                {
+                    "implementation": timing.name,
+                    "threads": timing.threads,
+                    "seconds": timing.seconds,
+                    "median": timing.median,
+                    "runs": timing.runs,
+                    "peak_bytes": timing.peak_bytes,
+                    "ratios": _ratios(outcome, timing),
+                    "limit": limit_fraction(outcome, timing, roofline)[1],
+                }
+                for timing in outcome.timings
+            ],
+            "targets": [_plain_target(target) for target in outcome.job.targets],
+        }
+        for outcome in outcomes
+    ]
+    whole = {
+        "environment": environment(),
+        "roofline": {
+            "read_bytes_per_second": roofline.read,
+            "exponentials_per_second": roofline.exponentials,
+        },
+        "jobs": jobs,
+    }
+    return json.dumps(whole, indent=1) + "\n"
+
+
+def _ratios(outcome: Outcome, timing: Timing) -> dict[int, float]:
+    return {threads: outcome.ratio(timing, threads) for threads in outcome.job.threads}
+
+
+def _plain_target(target: Target) -> dict[str, Any]:
+    if target.against != OURS:
+        return {"against": target.against, "ratio": target.ratio}
+    limits = {"seconds": target.seconds, "peak_bytes": target.peak_bytes}
+    return {name: limit for name, limit in limits.items() if limit < math.inf}
