@@ -76,7 +76,8 @@ def pac_smallest_sample(alpha: float, delta: float) -> int:
     >>> bounds.pac_smallest_sample(0.1, 0.05)
     29
     """
-    n = max(1, math.floor(math.log(delta) / math.log1p(-max(alpha, 1e-300))))
+    alpha = max(alpha, 1e-300)  # or n would exceed the largest double
+    n = max(1, math.floor(math.log(delta) / math.log1p(-alpha)))
     while pac_rank(n, alpha, delta) > n:
         n += max(1, n >> 52)  # the next double, beyond 2^53 rows
     return n
