@@ -85,14 +85,22 @@ def at_least(bound: float, digits: int = 4) -> str:
     Examples
     --------
     >>> from distfreeuq.guarantees import at_least, at_most
-    >>> at_least(2 / 3), at_most(2 / 3), at_least(1 - 0.1)
-    ('0.6666', '0.6667', '0.9')
+    >>> at_least(2 / 3), at_most(2 / 3), at_least(1 - 0.1), at_most(23.4512)
+    ('0.6666', '0.6667', '0.9', '23.46')
     """
-    scale = 10.0**digits
+    scale = _scale(bound, digits)
     return f"{math.floor(bound * scale + 1e-6) / scale:.{digits}g}"
 
 
 def at_most(bound: float, digits: int = 4) -> str:
     """Return an upper bound as text, rounded up."""
-    scale = 10.0**digits
+    if bound == math.inf:
+        return "inf"
+    scale = _scale(bound, digits)
     return f"{math.ceil(bound * scale - 1e-6) / scale:.{digits}g}"
+
+
+def _scale(bound: float, digits: int) -> float:
+    """Return ten to the decimals that `digits` leave: fewer for numbers above one."""
+    whole = len(str(int(abs(bound)))) if abs(bound) >= 1.0 else 0
+    return float(10.0 ** (digits - whole))
