@@ -135,8 +135,9 @@ class ConformalResult(Result):
 
         The share of calibration mass, the new row's own included, whose score is at
         least the label's. Under the fit's assumptions the true label's is at most a
-        with probability at most a. Without `confidence`, `robust` and `never_empty`, a label
-        is in the set exactly if its p-value exceeds alpha.
+        with probability at most a. Without `confidence`, `robust` and `never_empty`, a
+        label is in the set exactly if its p-value exceeds alpha (by more than 1e-12, so
+        that 1 - 0.9 means 0.1).
 
         Parameters
         ----------
