@@ -91,21 +91,27 @@ def _numbered(door: Door, array: AnyArray, n_classes: int, parameter: str) -> In
 
 
 def _named(door: Door, array: AnyArray, classes: Classes, parameter: str) -> IntArray:
-    items = _arrays.as_items(array)
     code_of = {name: code for code, name in enumerate(classes)}
-    try:
-        codes = np.fromiter(
-            map(code_of.get, items, repeat(-1)), dtype=np.int64, count=len(items)
-        )
-    except Exception:  # an item that cannot be hashed is no class name
-        known = [_is_hashable(item) and item in code_of for item in items]
-        codes = np.array(known, dtype=np.int64) - 1
+    items = _arrays.as_items(array)
+    codes = _look_up(items, code_of)
+    if codes.min() < 0 and array.dtype.kind == "O":  # NumPy's dates are not Python's
+        codes = _look_up([_arrays.plain(item) for item in items], code_of)
     if array.dtype.kind in "mM":  # or NaT, which Python has not, would pass for None
         codes[np.isnat(array)] = -1
     if codes.min() < 0:
         row = int(np.argmin(codes >= 0))
         _refuse_label(door, array[row], row, classes, parameter)
     return codes
+
+
+def _look_up(items: list[Any], code_of: dict[Hashable, int]) -> IntArray:
+    """Return each item's code, -1 for an unknown one."""
+    try:
+        codes = map(code_of.get, items, repeat(-1))
+        return np.fromiter(codes, dtype=np.int64, count=len(items))
+    except Exception:  # an item that cannot be hashed is no class name
+        known = (code_of.get(x, -1) if _is_hashable(x) else -1 for x in items)
+        return np.fromiter(known, dtype=np.int64, count=len(items))
 
 
 def _refuse_label(

@@ -94,7 +94,8 @@ def load(path: str | PathLike[str]) -> Any:
     if not isinstance(path, str | PathLike):
         refuse_file(path, "it is no path")
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # opened here, because np.load would leave a damaged file open
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         document = json.loads(arrays.pop(_JSON).tobytes())
         if document["format"] != _FORMAT or document["version"] < 1:

@@ -61,6 +61,8 @@ def test_dates_as_class_names(unit):
     days = np.array(["2020-01-01", "2020-01-02", "2020-01-03"], dtype=f"M8[{unit}]")
     fit = dfu.split_conformal(PROBS, days[LABELS], classes=days, rng=0)
     np.testing.assert_array_equal(fit.scores, PLAIN.scores)
+    fit = dfu.split_conformal(PROBS, list(days[LABELS]), classes=days, rng=0)
+    np.testing.assert_array_equal(fit.scores, PLAIN.scores)
     index = pd.DatetimeIndex(days)
     fit = dfu.split_conformal(PROBS, index[LABELS], classes=index, rng=0)
     np.testing.assert_array_equal(fit.scores, PLAIN.scores)
