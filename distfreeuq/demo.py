@@ -15,6 +15,7 @@ from distfreeuq.conformal.split import split_conformal
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 _RATINGS = {1: "very poor", 2: "poor", 3: "fair", 4: "good", 5: "very good"}
 _SEED = 0
@@ -46,6 +47,14 @@ def fitted_probabilities(
     return pd.DataFrame(probs, columns=names, index=features.index[~train])
 
 
+def save_figure(ax: Axes, path: Path) -> None:
+    """Write the figure and tell where."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    figure.savefig(path)
+    print(f"figure: {path}")
+
+
 def run(folder: str | Path = "figures") -> list[Path]:
     """Fit, print, evaluate, draw; return the figures' paths."""
     folder = Path(folder)
@@ -69,6 +78,5 @@ def run(folder: str | Path = "figures") -> list[Path]:
 
     paths = [folder / "set-sizes.png", folder / "coverage-by-class.png"]
     for by, path in zip(("size", "class"), paths, strict=True):
-        held_out.plot(by=by).figure.savefig(path)
-        print(f"figure: {path}")
+        save_figure(held_out.plot(by=by), path)
     return paths

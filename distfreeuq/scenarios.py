@@ -83,8 +83,8 @@ class GaussianLabelShift:
         logits += np.log(self.prior(domain))
         logits -= logits.max(axis=1, keepdims=True)
         probs = np.exp(logits)
-        probs /= probs.sum(axis=1, keepdims=True)
-        return probs
+        posterior: FloatMatrix = probs / probs.sum(axis=1, keepdims=True)
+        return posterior
 
 
 def three_gaussians() -> GaussianLabelShift:

@@ -50,7 +50,7 @@ class CovariateShiftResult(ConformalResult):
     def threshold_for(self, sample_weight: ArrayLike) -> FloatArray:
         """Threshold of new rows with these weights, shape (m,).
 
-        +inf where the row's own weight exceeds its share: then every label is in its set.
+        +inf where the row's own weight exceeds its share: its set then holds every label.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class CovariateShiftResult(ConformalResult):
         )
         return self._thresholds_of(weights)
 
-    def predict(  # type: ignore[override]
+    def predict(
         self,
         probs: ArrayLike,
         sample_weight: ArrayLike | None = None,
@@ -89,7 +89,7 @@ class CovariateShiftResult(ConformalResult):
         thresholds = self._thresholds_of(weights)
         return self._sets(matrix, u, thresholds, one_per_row=True)
 
-    def p_values(  # type: ignore[override]
+    def p_values(
         self,
         probs: ArrayLike,
         sample_weight: ArrayLike | None = None,
@@ -169,8 +169,8 @@ def covariate_shift_conformal(
         With a number such as 0.95: coverage of at least 1 - alpha with that probability
         over the calibration draw. Needs `weight_bound`.
     weight_bound : float, optional
-        An upper bound of w(x) over all x, on the scale of `sample_weight`, known without
-        these rows: rejection sampling needs it.
+        An upper bound of w(x) over all x, on the scale of `sample_weight`, known
+        without these rows: rejection sampling needs it.
 
     Returns
     -------
@@ -181,8 +181,8 @@ def covariate_shift_conformal(
     Notes
     -----
     A new row's threshold is the weighted (1 - alpha)-quantile of the calibration scores
-    with the row's own weight at +inf. If w is the true density ratio, calibration and new
-    rows are weighted exchangeable, and coverage is at least 1 - alpha [1]_. With
+    with the row's own weight at +inf. If w is the true density ratio, calibration and
+    new rows are weighted exchangeable, and coverage is at least 1 - alpha [1]_. With
     *estimated* weights nothing finite-sample is claimed.
 
     References
@@ -218,7 +218,6 @@ def covariate_shift_conformal(
     level = door.alpha(alpha)
     given = door.weights(sample_weight, "sample_weight", calibration.n)
     weights = given[calibration.order]
-    n_kept = None
     if confidence is None:
         if weight_bound is not None:
             must = "None: only confidence= uses a bound"
@@ -227,29 +226,23 @@ def covariate_shift_conformal(
         threshold = float(
             _thresholds(calibration.scores, weights, mean, 1.0 - level)[0]
         )
+        n_kept = None
         guarantee = _marginal(level)
+        consequence = "a new row of their mean weight gets every label."
     else:
         confidence = door.probability(confidence, "confidence")
         bound = _bound(door, weight_bound, weights)
+        generator = stream(rng, "thin", door.caller)
         threshold, _, n_kept = thinned_pac_threshold(
-            calibration.scores,
-            weights,
-            bound,
-            level,
-            1.0 - confidence,
-            stream(rng, "thin", door.caller),
+            calibration.scores, weights, bound, level, 1.0 - confidence, generator
         )
         guarantee = _given_calibration(level, confidence)
+        enough = bounds.pac_smallest_sample(level, 1.0 - confidence)
+        consequence = f"rejection leaves {n_kept}, and {enough} are needed."
     if np.isinf(threshold):
         warn_small(
             f"the {calibration.n} calibration rows carry too little weight for "
-            f"alpha={level:g}: "
-            + (
-                "a new row of their mean weight gets every label."
-                if n_kept is None
-                else f"{n_kept} rows are left after rejection, and "
-                f"{bounds.pac_smallest_sample(level, 1.0 - confidence)} are needed."
-            )
+            f"alpha={level:g}: {consequence}"
         )
     return CovariateShiftResult(
         title="Covariate-shift conformal prediction sets",

@@ -117,14 +117,12 @@ class CoverageResult(Result):
         frame = self.to_frame()
 
         def rows(stratum: str) -> list[list[str]]:
+            part = frame[frame["stratum"] == stratum]
+            columns = (part[name].tolist() for name in part.columns[1:])
             return [
-                [
-                    class_name(row.value),
-                    str(row.n),
-                    number(row.coverage) if row.n else "-",
-                    _interval(row.low, row.high) if row.n else "-",
-                ]
-                for row in frame[frame["stratum"] == stratum].itertuples()
+                [class_name(value), str(n)]
+                + ([number(share), _interval(low, high)] if n else ["-", "-"])
+                for value, n, _, share, low, high in zip(*columns, strict=True)
             ]
 
         headers = ["n", "coverage", f"{level} interval"]

@@ -26,7 +26,7 @@ def weighted_p_values(
     first = np.searchsorted(sorted_scores, scores, side="left")
     own = np.broadcast_to(np.asarray(own_weight, dtype=np.float64), scores.shape)
     total = mass_from[0] + own
-    p = np.ones(scores.shape)
-    return np.divide(
-        mass_from[first] + own, total, out=p, where=(total > 0) & (own < np.inf)
-    )
+    defined = (total > 0) & (own < np.inf)
+    p: FloatMatrix = np.ones(scores.shape)
+    np.divide(mass_from[first] + own, total, out=p, where=defined)
+    return p
