@@ -2,6 +2,8 @@
 
 from distfreeuq import bounds
 from distfreeuq._version import __version__
+from distfreeuq.calibration.logits import to_logits
+from distfreeuq.calibration.temperature import TemperatureResult, temperature_scaling
 from distfreeuq.conformal.covariate_shift import covariate_shift_conformal
 from distfreeuq.conformal.coverage import CoverageResult
 from distfreeuq.conformal.label_conditional import label_conditional_conformal
@@ -21,6 +23,7 @@ from distfreeuq.conformal.thresholds import conformal_thresholds
 from distfreeuq.exceptions import (
     DistFreeError,
     DistFreeWarning,
+    FitAtBoundWarning,
     InputError,
     SmallCalibrationWarning,
 )
@@ -40,6 +43,7 @@ __all__ = [
     "CoverageResult",
     "DistFreeError",
     "DistFreeWarning",
+    "FitAtBoundWarning",
     "Guarantee",
     "InputError",
     "Margin",
@@ -48,6 +52,7 @@ __all__ = [
     "PredictionSets",
     "Rank",
     "SmallCalibrationWarning",
+    "TemperatureResult",
     "__version__",
     "bounds",
     "conformal_thresholds",
@@ -58,5 +63,7 @@ __all__ = [
     "nested_scores",
     "set_num_threads",
     "split_conformal",
+    "temperature_scaling",
+    "to_logits",
     "weighted_quantile",
 ]

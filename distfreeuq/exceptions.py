@@ -15,3 +15,11 @@ class DistFreeWarning(UserWarning):
 
 class SmallCalibrationWarning(DistFreeWarning):
     """Too few calibration rows for the level asked: the threshold is infinite."""
+
+
+class IdentificationWarning(DistFreeWarning):
+    """The data cannot tell some class's weight; the message names the class."""
+
+
+class FitAtBoundWarning(DistFreeWarning):
+    """A fitted parameter has no finite optimum, and stands at its bound."""

@@ -20,6 +20,7 @@ from distfreeuq._typing import ArrayLike, FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from distfreeuq.calibration.result import CalibrationResult
     from distfreeuq.conformal.coverage import CoverageResult
     from distfreeuq.conformal.result import ConformalResult
     from distfreeuq.conformal.sets import PredictionSets
@@ -30,6 +31,8 @@ CYCLE = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY)
 LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))
 
 _NOMINAL: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1.2}
+_NEUTRAL = {"temperature": 1.0, "scale": 1.0, "bias": 0.0}
+_MAX_TICKS = 24
 
 
 def new_axes(
@@ -176,4 +179,88 @@ def coverage_histogram(
     ax.set_ylabel("repetitions")
     ax.set_title(f"Coverage in {n_rep} repetitions", fontsize="medium")
     ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def calibration_parameters(fit: CalibrationResult, *, ax: Axes | None = None) -> Axes:
+    """Draw fitted parameters with 95% intervals, by class where there is one each.
+
+    Parameters
+    ----------
+    fit : CalibrationResult
+    ax : matplotlib Axes, optional
+
+    Notes
+    -----
+    The dashed line is the value that leaves the logits as they are. Hollow markers have
+    no standard error: they stand at a bound, or share another's parameter.
+    """
+    frame = fit.to_frame()
+    names = list(dict.fromkeys(frame["parameter"]))
+    ax = new_axes(ax)
+    for i, name in enumerate(names):
+        part = frame[frame["parameter"] == name]
+        center = part["estimate"].to_numpy()
+        x = np.arange(len(part)) + 0.2 * (i - 0.5 * (len(names) - 1))
+        spread = np.vstack([center - part["low"], part["high"] - center])
+        known = np.isfinite(spread).all(axis=0)
+        color = CYCLE[i % len(CYCLE)]
+        ax.errorbar(
+            x[known],
+            center[known],
+            yerr=spread[:, known],
+            fmt="os^D"[i % 4],
+            color=color,
+            markersize=4,
+            capsize=2,
+            label=name,
+        )
+        ax.plot(x[~known], center[~known], "o", color=color, fillstyle="none")
+        ax.axhline(_NEUTRAL.get(name, 1.0), **_NOMINAL)
+    last = frame[frame["parameter"] == names[0]]
+    if len(last) <= _MAX_TICKS and "class" in frame:
+        ax.set_xticks(np.arange(len(last)), [str(name) for name in last["class"]])
+    if set(names) <= {"temperature"}:
+        ax.set_yscale("log")
+    ax.set_xlabel("class" if "class" in frame else "")
+    ax.set_ylabel(names[0] if len(names) == 1 else "estimate")
+    ax.set_title("Fitted parameters with 95% intervals", fontsize="medium")
+    if len(names) > 1:
+        ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def reliability_change(fit: CalibrationResult, *, ax: Axes | None = None) -> Axes:
+    """Draw accuracy against confidence of the fitted rows, before and after.
+
+    Parameters
+    ----------
+    fit : CalibrationResult
+    ax : matplotlib Axes, optional
+
+    Notes
+    -----
+    A marker per occupied bin; its area is the share of rows in the bin.
+    """
+    frame = fit.reliability()
+    ax = new_axes(ax, width=4.6, height=4.4, grid="both")
+    ax.plot([0, 1], [0, 1], label="calibrated", **_NOMINAL)
+    for stage, color, marker in (("before", ORANGE, "s"), ("after", BLUE, "o")):
+        part = frame[frame["stage"] == stage]
+        ax.plot(part["confidence"], part["accuracy"], color=color, linewidth=1)
+        ax.scatter(
+            part["confidence"],
+            part["accuracy"],
+            s=20 + 300 * part["share"],
+            color=color,
+            marker=marker,
+            alpha=0.8,
+            label=stage,
+        )
+    ax.set_xlim(0, 1.02)
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel("confidence")
+    ax.set_ylabel("accuracy")
+    ax.set_title(f"Reliability of the {fit.n} fitted rows", fontsize="medium")
+    ax.legend(loc="upper left", frameon=False, fontsize="small")
     return ax

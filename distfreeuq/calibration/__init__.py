@@ -1,1 +1,1 @@
-"""Calibration of probabilities: by scaling logits, by isotonic regression, by groups."""
+"""Calibration of probabilities: scaled logits, isotonic regression, by groups."""

@@ -1,0 +1,315 @@
+"""Inverse temperatures that minimise a loss, one per group of rows, all in each pass.
+
+The negative log-likelihood is convex in alpha = 1/T, so its derivative has one root or
+none in the bounds, and a root is found from any start. The Brier score is not convex:
+its derivative is looked at on a grid, every bracket of a local minimum is solved, and
+the losses there and at the bounds are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix, IntArray
+from distfreeuq.calibration.rows import (
+    CURVATURE,
+    GRADIENT,
+    LOSS,
+    CalibrationRows,
+    temperature_sums,
+)
+
+_TOLERANCE = 1e-12
+"""Of a Newton step, relative to alpha, at which a root is found."""
+_MAX_PASSES = 200
+_PATIENCE = 4
+_GRID_RATIO = 1.4
+_SAMPLE_ROWS = 2048
+
+Sums = FloatMatrix
+Evaluate = Callable[[FloatArray, BoolArray], Sums]
+"""From alphas (G,) and which groups matter (G,) to their sums (G, 4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Minimum:
+    """Minimisers of the groups' losses.
+
+    Attributes
+    ----------
+    alphas : ndarray (G,)
+    sums : ndarray (G, 4)
+        Loss, gradient, curvature and squared scores there.
+    at_bound : ndarray (G,)
+        -1 at the lower bound of alpha, +1 at the upper, 0 between them.
+    """
+
+    alphas: FloatArray
+    sums: Sums
+    at_bound: IntArray
+
+
+class LossInAlpha:
+    """Evaluates the losses of groups of rows, and remembers the last confidences.
+
+    Attributes
+    ----------
+    confidence : ndarray (n,)
+        Each row's largest probability at the last alpha its group was evaluated at.
+    """
+
+    __slots__ = ("brier", "confidence", "groups", "n_groups", "rows")
+
+    def __init__(
+        self, rows: CalibrationRows, groups: IntArray, n_groups: int, loss: str
+    ) -> None:
+        self.rows, self.groups, self.n_groups = rows, groups, n_groups
+        self.brier = loss == "brier"
+        self.confidence = np.empty(rows.n)
+
+    def __call__(self, alphas: FloatArray, active: BoolArray | None = None) -> Sums:
+        """Return the groups' sums (G, 4) at these alphas (G,)."""
+        return temperature_sums(
+            self.rows,
+            self.groups,
+            alphas,
+            brier=self.brier,
+            active=active,
+            confidence=self.confidence,
+        )
+
+    def minimise(self, bounds: tuple[float, float], at_one: Sums) -> Minimum:
+        """Return every group's minimiser within the bounds.
+
+        `at_one` (G, 4) are the sums at alpha = 1, which every caller has at hand.
+        """
+        if self.brier:
+            return _minimise_on_grid(self, bounds, self.n_groups)
+        guess = self._guess(bounds)
+        start = np.ones(self.n_groups)
+        inside = bounds[0] <= 1.0 <= bounds[1]
+        if not inside:
+            start[:] = guess
+        return solve_increasing(
+            self,
+            bounds,
+            start,
+            known=at_one if inside else None,
+            guess=guess if guess != 1.0 else None,
+        )
+
+    def _guess(self, bounds: tuple[float, float]) -> float:
+        """Return the common alpha of a small sample, from which few passes remain."""
+        stride = self.rows.n // _SAMPLE_ROWS
+        if stride < 4:
+            return min(max(1.0, bounds[0]), bounds[1])
+        sample = self.rows.every(stride)
+        pooled = LossInAlpha(sample, np.zeros(sample.n, dtype=np.int64), 1, "nll")
+        return float(pooled.minimise(bounds, pooled(np.ones(1))).alphas[0])
+
+
+def solve_increasing(
+    evaluate: Evaluate,
+    bounds: tuple[float, float],
+    start: FloatArray,
+    *,
+    known: Sums | None = None,
+    guess: float | None = None,
+    bracket: tuple[FloatArray, FloatArray] | None = None,
+    active: BoolArray | None = None,
+) -> Minimum:
+    """Find where each group's gradient passes from negative to positive.
+
+    Parameters
+    ----------
+    evaluate : callable
+    bounds : (float, float)
+        A group whose gradient is not negative at the lower bound, or not positive at
+        the upper, has its minimum there.
+    start : ndarray (G,)
+    known : ndarray (G, 4), optional
+        Sums at `start`, if they are known already.
+    guess : float, optional
+        Where to look next, in place of a Newton step from `start`.
+    bracket : (ndarray, ndarray), optional
+        Per group, points of negative and of positive gradient.
+    active : ndarray (G,), optional
+        Groups to solve for.
+
+    Notes
+    -----
+    Newton's method from two points at once (a cubic through both gradients and
+    curvatures, inverted), within a bracket. A step that leaves the bracket, or a long
+    row of steps to one side, looks at the bound on that side; with both ends of the
+    bracket seen, slow progress is answered by the geometric mean of its ends.
+    """
+    search = _Search(bounds, start, bracket)
+    todo = np.ones(start.size, dtype=bool) if active is None else active.copy()
+    sums = np.zeros((start.size, 4))
+    for count in range(_MAX_PASSES):
+        fresh = known if known is not None and count == 0 else evaluate(search.x, todo)
+        sums[todo] = fresh[todo]
+        todo &= ~search.update(sums[:, GRADIENT], sums[:, CURVATURE], todo)
+        if not todo.any():
+            break
+        search.advance(todo, guess if count == 0 else None)
+    return Minimum(search.x, sums, search.at_bound)
+
+
+class _Search:
+    """The brackets of all groups, and where each looks next."""
+
+    def __init__(
+        self,
+        bounds: tuple[float, float],
+        start: FloatArray,
+        bracket: tuple[FloatArray, FloatArray] | None,
+    ) -> None:
+        n = start.size
+        self.bounds = bounds
+        self.x = start.astype(np.float64)
+        self.low, self.high = np.full(n, bounds[0]), np.full(n, bounds[1])
+        self.low_seen, self.high_seen = np.zeros(n, bool), np.zeros(n, bool)
+        if bracket is not None:
+            self.low, self.high = bracket[0].copy(), bracket[1].copy()
+            self.low_seen[:], self.high_seen[:] = True, True
+        self.at_bound = np.zeros(n, dtype=np.int64)
+        self.f, self.h = np.full(n, np.nan), np.full(n, np.nan)
+        self.last_x = np.full((2, n), np.nan)  # the last two points Newton steps from
+        self.last_f, self.last_h = self.last_x.copy(), self.last_x.copy()
+        self.steps = np.zeros(n, dtype=np.int64)  # since a bracket last halved
+        self.width = np.log(self.high / self.low)
+
+    def update(self, f: FloatArray, h: FloatArray, todo: BoolArray) -> BoolArray:
+        """Take in gradients and curvatures at x; return which groups are done."""
+        low, high = self.bounds
+        self.f, self.h = f, h
+        below, above = todo & (f < 0.0), todo & (f > 0.0)
+        self.low[below], self.low_seen[below] = self.x[below], True
+        self.high[above], self.high_seen[above] = self.x[above], True
+        at_low = todo & (self.x == low) & (f >= 0.0)
+        at_high = todo & (self.x == high) & (f <= 0.0) & ~at_low
+        self.at_bound[at_low], self.at_bound[at_high] = -1, 1
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = np.abs(f / h)
+        flat = (f == 0.0) & ~(h > 0.0)
+        # where the gradient vanishes to rounding, only the ends tell root from tail
+        found = ((step <= _TOLERANCE * self.x) & (h > 0.0)) | (
+            flat & (self.low_seen & self.high_seen)
+        )
+        closed = self.high <= self.low * (1.0 + 4e-16)
+        return np.asarray(todo & (found | closed | at_low | at_high))
+
+    def advance(self, todo: BoolArray, guess: float | None) -> None:
+        """Choose the next x of the groups that are not done."""
+        interior = todo & (self.h > 0.0)
+        for store, value in (
+            (self.last_x, self.x),
+            (self.last_f, self.f),
+            (self.last_h, self.h),
+        ):
+            store[1, interior] = store[0, interior]
+            store[0, interior] = value[interior]
+
+        # a look at a bound that found the other sign resumes from the point before it
+        base = self._base()
+        proposal = self._newton(base)
+        proposal = self._cubic(proposal)
+        if guess is not None:
+            proposal = np.where(
+                (self.low < guess) & (guess < self.high), guess, proposal
+            )
+        flat = todo & (self.f == 0.0) & ~(self.h > 0.0)
+        proposal[flat] = np.where(self.low_seen[flat], np.inf, -np.inf)
+
+        middle = np.sqrt(self.low * self.high)
+        below = np.where(self.low_seen, middle, self.bounds[0])
+        above = np.where(self.high_seen, middle, self.bounds[1])
+        target = np.where(np.isnan(proposal), middle, proposal)
+        target = np.where(target <= self.low, below, target)
+        target = np.where(target >= self.high, above, target)
+
+        width = np.log(self.high / self.low)
+        halved = width <= 0.5 * self.width
+        self.width = np.where(halved, width, self.width)
+        self.steps = np.where(halved, 0, self.steps + 1)
+        slow = self.steps >= _PATIENCE
+        target = np.where(slow & ~self.high_seen & (self.f < 0.0), above, target)
+        target = np.where(slow & ~self.low_seen & (self.f > 0.0), below, target)
+        stuck = slow & self.low_seen & self.high_seen
+        target = np.where(stuck, middle, target)
+        self.steps = np.where(slow, 0, self.steps)
+        self.x = np.where(todo, target, self.x)
+
+    def _base(self) -> IntArray:
+        """Return which of the last two points has the shorter Newton step, 0 or 1."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            steps = np.abs(self.last_f / self.last_h)
+        return np.where(steps[1] < steps[0], 1, 0)
+
+    def _newton(self, base: IntArray) -> FloatArray:
+        everyone = np.arange(base.size)
+        x, f, h = (v[base, everyone] for v in (self.last_x, self.last_f, self.last_h))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(x - f / h)
+
+    def _cubic(self, newton: FloatArray) -> FloatArray:
+        """Return where the inverse cubic through the last two points has gradient 0.
+
+        Taken only where it agrees with Newton's step on side and rough length.
+        """
+        (x, x0), (f, f0), (h, h0) = self.last_x, self.last_f, self.last_h
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            rise = f - f0
+            t = -f0 / rise
+            cubic = (
+                (1.0 + 2.0 * t) * (1.0 - t) ** 2 * x0
+                + t * (1.0 - t) ** 2 * rise / h0
+                + t * t * (3.0 - 2.0 * t) * x
+                + t * t * (t - 1.0) * rise / h
+            )
+            agrees = np.abs(cubic - newton) <= 0.5 * np.abs(newton - x)
+        return np.where(agrees, cubic, newton)
+
+
+def _minimise_on_grid(
+    evaluate: Evaluate, bounds: tuple[float, float], n_groups: int
+) -> Minimum:
+    """Compare all local minima that a grid of alphas brackets, and the bounds."""
+    low, high = bounds
+    n_points = 2 + int(np.log(high / low) / np.log(_GRID_RATIO))
+    grid = np.geomspace(low, high, n_points)
+    grid[0], grid[-1] = low, high
+    everyone = np.ones(n_groups, dtype=bool)
+    seen = np.stack([evaluate(np.full(n_groups, a), everyone) for a in grid])
+
+    at_high = seen[-1, :, LOSS] < seen[0, :, LOSS]
+    best = Minimum(
+        alphas=np.where(at_high, high, low),
+        sums=np.where(at_high[:, None], seen[-1], seen[0]),
+        at_bound=np.where(at_high, 1, -1),
+    )
+    slopes = seen[:, :, GRADIENT]
+    brackets = (slopes[:-1] < 0.0) & (slopes[1:] > 0.0)
+    order = np.cumsum(brackets, axis=0)
+    for rank in range(1, int(order.max(initial=0)) + 1):
+        which = (brackets & (order == rank)).argmax(axis=0)
+        some = order[-1] >= rank
+        solved = solve_increasing(
+            evaluate,
+            bounds,
+            np.sqrt(grid[which] * grid[which + 1]),
+            bracket=(grid[which], grid[which + 1]),
+            active=some,
+        )
+        better = some & (solved.sums[:, LOSS] < best.sums[:, LOSS])
+        best = Minimum(
+            alphas=np.where(better, solved.alphas, best.alphas),
+            sums=np.where(better[:, None], solved.sums, best.sums),
+            at_bound=np.where(better, 0, best.at_bound),
+        )
+    evaluate(best.alphas, everyone)  # leaves the confidences at the minimum behind
+    return best

@@ -1,0 +1,73 @@
+"""Logits: from probabilities, and as the calibrators read them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from distfreeuq import _labels
+from distfreeuq._arrays import listed
+from distfreeuq._typing import ArrayLike, Classes, FloatMatrix
+from distfreeuq._validate import Door
+
+SMALLEST_FLOOR = 1e-300
+
+
+def to_logits(probs: ArrayLike, *, floor: float = 1e-12) -> FloatMatrix:
+    """Logits whose softmax gives these probabilities back.
+
+    Parameters
+    ----------
+    probs : array_like (n, K), or (n,) for the probability of class 1
+        Rows sum to one.
+    floor : float, default 1e-12
+        Smaller probabilities, exact zeros among them, count as this. Their logarithm
+        weighs in a fitted temperature, so the choice can matter: a network's float32
+        zeros stand for anything below 1e-45.
+
+    Returns
+    -------
+    ndarray (n, K)
+        log(max(probs, floor)), in the precision of `probs`.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> dfu.to_logits([[0.5, 0.5, 0.0]], floor=1e-6).round(3)
+    array([[ -0.693,  -0.693, -13.816]])
+    """
+    door = Door("to_logits")
+    matrix, _ = door.probs(probs)
+    must = f"a number in [{SMALLEST_FLOOR:g}, 1)"
+    lowest = door.number(floor, "floor", must, low=SMALLEST_FLOOR, high=1.0)
+    if lowest == 1.0:
+        door.refuse("floor", must, "1.0")
+    tiniest = float(np.finfo(matrix.dtype).tiny)
+    logits = np.maximum(matrix, matrix.dtype.type(max(lowest, tiniest)))
+    return np.log(logits, out=logits)
+
+
+def read_logits(
+    door: Door, value: ArrayLike, classes: ArrayLike | None
+) -> tuple[FloatMatrix, Classes]:
+    """Return checked logits (n, K) and classes; (n,) are log-odds of class 1."""
+    return door.logits(_two_columns(door, value), classes=classes)
+
+
+def read_new_logits(door: Door, value: ArrayLike, classes: Classes) -> FloatMatrix:
+    """Return checked logits for a fit with these classes."""
+    matrix, names = door.logits(_two_columns(door, value))
+    if matrix.shape[1] != len(classes):
+        must = f"of shape (n, {len(classes)}), as in the fit"
+        door.refuse("logits", must, f"shape {matrix.shape}")
+    if not isinstance(names, range) and _labels.contradict(names, classes):
+        must = f"with the fit's columns in the fit's order, {listed(classes)}"
+        door.refuse("logits", must, listed(names))
+    return matrix
+
+
+def _two_columns(door: Door, value: ArrayLike) -> ArrayLike:
+    """Return logits (0, s) of two classes where scores (n,) were given."""
+    scores = door.array(value, "logits", "logits")
+    if scores.ndim != 1:
+        return value
+    return np.column_stack([np.zeros_like(scores), scores])

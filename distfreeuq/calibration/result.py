@@ -1,0 +1,186 @@
+"""What every calibration fit returns."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from scipy import special
+
+from distfreeuq._typing import ArrayLike, Classes, FloatArray, FloatMatrix
+from distfreeuq._validate import Door
+from distfreeuq.calibration.reliability import reliability_frame
+from distfreeuq.guarantees import Guarantee, NoGuarantee
+from distfreeuq.results import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from statsmodels.iolib.summary import Summary
+
+    from distfreeuq._summary import Note, Table
+
+CONFIDENCE = 0.95
+"""Of the intervals in coefficient tables."""
+LOSS_NAMES = {"nll": "NLL", "brier": "Brier score"}
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CalibrationResult(Result):
+    """A fitted map from logits to calibrated probabilities.
+
+    Attributes
+    ----------
+    classes : sequence
+        Class names by column.
+    n : int
+        Rows of positive weight.
+    effective_n : float
+        Kish's effective sample size; n without weights.
+    loss : {"nll", "brier"}
+        What was minimised, or what is reported.
+    loss_before, loss_after : float
+        Its weighted mean over the fitted rows, with the logits as they were and now.
+    n_changed : int
+        Fitted rows whose most likely class is another one after calibration.
+    bins_before, bins_after : ndarray (15, 3)
+        Weight, weighted confidence and weighted correctness of the fitted rows, by
+        confidence.
+    guarantee : Guarantee or NoGuarantee
+    """
+
+    classes: Classes
+    n: int
+    effective_n: float
+    loss: str
+    loss_before: float
+    loss_after: float
+    n_changed: int
+    bins_before: FloatMatrix
+    bins_after: FloatMatrix
+    guarantee: Guarantee | NoGuarantee
+
+    @abstractmethod
+    def predict(self, logits: ArrayLike) -> FloatMatrix:
+        """Calibrated probabilities of new rows."""
+
+    def reliability(self) -> pd.DataFrame:
+        """Return confidence and accuracy of the fitted rows by bin, before and after.
+
+        A row per stage ("before", "after") and occupied bin of confidence, with columns
+        stage, bin, share, confidence, accuracy. The map was chosen on these rows: judge
+        it on others.
+        """
+        return reliability_frame(self.bins_before, self.bins_after)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        kind: Literal["parameters", "reliability"] | None = None,
+    ) -> Axes:
+        """Draw the fitted parameters, or reliability before and after.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        kind : {"parameters", "reliability"}, optional
+            The parameters by class with their intervals, or confidence against accuracy
+            of the fitted rows. By default parameters, where there are several.
+        """
+        from distfreeuq import plots
+
+        door = Door(f"{type(self).__name__}.plot")
+        if kind is None:
+            return self._default_plot(ax)
+        if door.choice(kind, "kind", ["parameters", "reliability"]) == "reliability":
+            return plots.reliability_change(self, ax=ax)
+        return plots.calibration_parameters(self, ax=ax)
+
+    def _default_plot(self, ax: Axes | None) -> Axes:
+        from distfreeuq import plots
+
+        return plots.calibration_parameters(self, ax=ax)
+
+    def _summarise(
+        self,
+        title: str,
+        facts: list[tuple[str, str]],
+        tables: list[Table],
+        notes: list[Note],
+    ) -> Summary:
+        """Lay out a summary: losses and decisions, then what the procedure adds."""
+        from distfreeuq import _summary
+        from distfreeuq._summary import number
+
+        name = LOSS_NAMES[self.loss]
+        shared = [
+            ("Calibration rows", str(self.n)),
+            ("Classes", str(len(self.classes))),
+            (f"{name} before", number(self.loss_before)),
+            (f"{name} after", number(self.loss_after)),
+            ("Decisions changed", f"{self.n_changed} of {self.n} rows"),
+        ]
+        if self.effective_n < self.n - 1e-6:
+            shared.append(("Effective sample size", number(self.effective_n, 1)))
+        return _summary.summarise(
+            title,
+            [*shared, *facts],
+            tables,
+            [*notes, *_summary.guarantee_notes(self.guarantee)],
+        )
+
+
+def coefficients(
+    estimates: FloatArray, std_err: FloatArray, null: float, *, positive: bool = False
+) -> dict[str, FloatArray]:
+    """Return the columns of a coefficient table: z test of a null value, interval.
+
+    Tests and intervals of a positive parameter are made on the log scale, so that
+    temperatures and inverse temperatures get the same ones. Unknown standard errors
+    (NaN) give NaN.
+    """
+    quantile = float(special.ndtri(0.5 + 0.5 * CONFIDENCE))
+    if positive:
+        error = std_err / estimates
+        z = np.log(estimates / null) / error
+        low = estimates * np.exp(-quantile * error)
+        high = estimates * np.exp(quantile * error)
+    else:
+        z = (estimates - null) / std_err
+        low, high = estimates - quantile * std_err, estimates + quantile * std_err
+    return {
+        "estimate": estimates,
+        "std_err": std_err,
+        "z": z,
+        "p_value": 2.0 * special.ndtr(-np.abs(z)),
+        "low": low,
+        "high": high,
+    }
+
+
+def coefficient_cells(
+    estimate: float, std_err: float, z: float, p_value: float, low: float, high: float
+) -> list[str]:
+    """Return one line of a coefficient table as statsmodels prints it."""
+    if np.isnan(std_err):
+        return [_digits(estimate), "-", "-", "-", "-", "-"]
+    return [
+        _digits(estimate),
+        _digits(std_err),
+        f"{z:.3f}",
+        f"{p_value:.3f}",
+        _digits(low),
+        _digits(high),
+    ]
+
+
+def coefficient_headers(null: str) -> list[str]:
+    """Return the headings over `coefficient_cells`; z tests the null value."""
+    return ["coef", "std err", f"z ({null})", "P>|z|", "[0.025", "0.975]"]
+
+
+def _digits(value: float) -> str:
+    return f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 or value == 0 else f"{value:.4g}"

@@ -1,0 +1,311 @@
+"""Temperature scaling: one number for all logits."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from distfreeuq._typing import ArrayLike, FloatMatrix, IntArray
+from distfreeuq._validate import Door
+from distfreeuq.calibration.excess_risk import read_logit_range, temperature_guarantee
+from distfreeuq.calibration.inverse_temperature import LossInAlpha, Minimum
+from distfreeuq.calibration.logits import read_new_logits
+from distfreeuq.calibration.reliability import bin_sums
+from distfreeuq.calibration.result import (
+    CalibrationResult,
+    coefficient_cells,
+    coefficient_headers,
+    coefficients,
+)
+from distfreeuq.calibration.rows import (
+    CURVATURE,
+    LOSS,
+    SQUARED_SCORE,
+    CalibrationRows,
+    describe_rows,
+    read_rows,
+    scaled_softmax,
+)
+from distfreeuq.exceptions import FitAtBoundWarning
+from distfreeuq.results import read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from statsmodels.iolib.summary import Summary
+
+ALPHA_BOUNDS = (1e-3, 1e3)
+LOSSES = ("nll", "brier")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TemperatureResult(CalibrationResult):
+    """A fitted temperature.
+
+    Attributes
+    ----------
+    temperature : float
+        Logits are divided by it.
+    inverse_temperature : float
+        Logits are multiplied by it; what the fit works with.
+    std_err : float
+        Of the temperature: sandwich estimate, weights included; nan at a bound.
+    at_bound : {"low", "high"} or None
+        Which bound the inverse temperature stands at.
+    bounds : (float, float)
+        Of the inverse temperature.
+
+    The other attributes are those of every `CalibrationResult`.
+    """
+
+    temperature: float
+    inverse_temperature: float
+    std_err: float
+    at_bound: str | None
+    bounds: tuple[float, float]
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        return (
+            f"<TemperatureResult T={self.temperature:.4g} {self.loss} n={self.n} "
+            f"K={len(self.classes)}>"
+        )
+
+    def predict(self, logits: ArrayLike) -> FloatMatrix:
+        """Probabilities softmax(logits / temperature), shape (n, K).
+
+        Parameters
+        ----------
+        logits : array_like (n, K)
+            Columns as in the fit.
+
+        Notes
+        -----
+        The most likely class of every row stays the same, ties included.
+        """
+        door = Door("TemperatureResult.predict")
+        matrix = read_new_logits(door, logits, self.classes)
+        tops, _, _ = describe_rows(matrix)
+        everyone = np.zeros(matrix.shape[0], dtype=np.int64)
+        return scaled_softmax(
+            matrix, tops, everyone, np.array([self.inverse_temperature])
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the coefficient table: one row, the temperature.
+
+        Columns: parameter, estimate, std_err, z (of T = 1), p_value, low, high.
+        """
+        import pandas as pd
+
+        columns = coefficients(
+            np.array([self.temperature]), np.array([self.std_err]), 1.0, positive=True
+        )
+        return pd.DataFrame({"parameter": ["temperature"], **columns})
+
+    def summary(self) -> Summary:
+        """Return losses, coefficient table and guarantee as a ``Summary``."""
+        from distfreeuq._summary import Table
+
+        rows = [
+            [name, *coefficient_cells(*cells)]
+            for name, *cells in self.to_frame().itertuples(index=False)
+        ]
+        notes = []
+        if self.at_bound is not None:
+            which = {"low": "largest", "high": "smallest"}[self.at_bound]
+            note = f"the {which} temperature allowed: no optimum inside the bounds."
+            notes.append(("Note", note))
+        return self._summarise(
+            "Temperature scaling",
+            [],
+            [Table(["", *coefficient_headers("T=1")], rows)],
+            notes,
+        )
+
+    def _default_plot(self, ax: Axes | None) -> Axes:
+        from distfreeuq import plots
+
+        return plots.reliability_change(self, ax=ax)
+
+
+def temperature_scaling(
+    logits: ArrayLike,
+    labels: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    loss: str = "nll",
+    bounds: tuple[float, float] = ALPHA_BOUNDS,
+    delta: float = 0.05,
+    logit_range: float | None = None,
+    classes: ArrayLike | None = None,
+) -> TemperatureResult:
+    """Divide all logits by one temperature, the one of smallest loss.
+
+    Parameters
+    ----------
+    logits : array_like (n, K), or (n,) for the log-odds of class 1
+        A classifier's logits on rows that it was not fitted on. For probabilities, see
+        `to_logits`.
+    labels : array_like (n,)
+        Integers 0..K-1, or names listed in `classes`.
+    sample_weight : array_like (n,), optional
+        Non-negative weights; their scale has no effect.
+    loss : {"nll", "brier"}, default "nll"
+        Negative log-likelihood, or the Brier score sum_k (p_k - e_k)^2.
+    bounds : (float, float), default (0.001, 1000)
+        Of the inverse temperature alpha = 1/T.
+    delta : float, default 0.05
+        Failure probability of the guarantee.
+    logit_range : float, optional
+        A bound on max_k z_k - min_k z_k that is known in advance, for the guarantee. By
+        default it is measured on the rows, and the summary says so.
+    classes : sequence, optional
+        Class names by column.
+
+    Returns
+    -------
+    TemperatureResult
+
+    Notes
+    -----
+    The negative log-likelihood is convex in alpha, and its minimum within the bounds is
+    found to rounding. The Brier score is not convex: all local minima that a grid of
+    alphas (ratio 1.4) brackets are compared. If every row's largest logit is its
+    label's, the loss falls for ever with T -> 0, and if the logits do not help, with T
+    -> inf: the temperature then stands at its bound, with a `FitAtBoundWarning`.
+
+    Adding a constant to a row's logits changes nothing. Standard errors are those of an
+    M-estimator (sandwich); a weight is an importance, not a number of copies, so that
+    doubling all weights leaves them as they are.
+
+    References
+    ----------
+    .. [1] Guo, Pleiss, Sun and Weinberger (2017), "On calibration of modern neural
+       networks", ICML.
+    .. [D] Zhao, Chen and Oymak (2020), "On the role of dataset quality and
+    heterogeneity
+       in model confidence", Theorem 4.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.normal(0.0, 2.0, (2000, 3))
+    >>> labels = (truth + rng.gumbel(size=truth.shape)).argmax(axis=1)
+    >>> fit = dfu.temperature_scaling(3.0 * truth, labels)
+    >>> fit
+    <TemperatureResult T=2.902 nll n=2000 K=3>
+    >>> fit.predict([[3.0, 0.0, 0.0]]).round(3)
+    array([[0.584, 0.208, 0.208]])
+    """
+    door = Door("temperature_scaling")
+    rows = read_rows(door, logits, labels, sample_weight, classes)
+    loss = door.choice(loss, "loss", LOSSES)
+    alpha_bounds = read_alpha_bounds(door, bounds)
+    delta = door.probability(delta, "delta")
+    widest = read_logit_range(door, logit_range, rows)
+
+    fitted = fit_groups(rows, np.zeros(rows.n, dtype=np.int64), 1, loss, alpha_bounds)
+    minimum = fitted.minimum
+    alpha, at_bound = float(minimum.alphas[0]), int(minimum.at_bound[0])
+    if at_bound:
+        warnings.warn(
+            f"{bound_message(at_bound)}: the temperature stands at its bound, "
+            f"{1.0 / alpha:g}.",
+            FitAtBoundWarning,
+            stacklevel=2,
+        )
+    return TemperatureResult(
+        **fitted.common(rows, loss),
+        guarantee=temperature_guarantee(
+            rows,
+            loss=loss,
+            alpha_bounds=alpha_bounds,
+            gamma=0.0,
+            n_temperatures=1,
+            delta=delta,
+            logit_range=widest,
+        ),
+        temperature=1.0 / alpha,
+        inverse_temperature=alpha,
+        std_err=float(temperature_std_err(minimum)[0]),
+        at_bound={-1: "low", 0: None, 1: "high"}[at_bound],
+        bounds=alpha_bounds,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FittedGroups:
+    """Inverse temperatures of groups of rows, and the rows' confidences around them."""
+
+    minimum: Minimum
+    sums_before: FloatMatrix
+    bins_before: FloatMatrix
+    bins_after: FloatMatrix
+
+    def common(self, rows: CalibrationRows, loss: str) -> dict[str, Any]:
+        """Return the fields that every `CalibrationResult` has, but the guarantee."""
+        total = rows.total_weight
+        return {
+            "classes": rows.classes,
+            "n": int((rows.weights > 0).sum()),
+            "effective_n": rows.effective_size,
+            "loss": loss,
+            "loss_before": float(self.sums_before[:, LOSS].sum()) / total,
+            "loss_after": float(self.minimum.sums[:, LOSS].sum()) / total,
+            "n_changed": 0,
+            "bins_before": read_only(self.bins_before),
+            "bins_after": read_only(self.bins_after),
+        }
+
+
+def fit_groups(
+    rows: CalibrationRows,
+    groups: IntArray,
+    n_groups: int,
+    loss: str,
+    bounds: tuple[float, float],
+) -> FittedGroups:
+    """Fit each group's inverse temperature by itself."""
+    losses = LossInAlpha(rows, groups, n_groups, loss)
+    correct = rows.tops == rows.labels
+    before = losses(np.ones(n_groups))
+    bins_before = bin_sums(losses.confidence, correct, rows.weights)
+    minimum = losses.minimise(bounds, before)
+    return FittedGroups(
+        minimum=minimum,
+        sums_before=before,
+        bins_before=bins_before,
+        bins_after=bin_sums(losses.confidence, correct, rows.weights),
+    )
+
+
+def temperature_std_err(minimum: Minimum) -> FloatMatrix:
+    """Return standard errors (G,) of T = 1/alpha by the delta method, nan at bounds."""
+    curvature = minimum.sums[:, CURVATURE]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_alpha = np.sqrt(minimum.sums[:, SQUARED_SCORE]) / curvature
+        std_err = of_alpha / minimum.alphas**2
+    inside = (minimum.at_bound == 0) & (curvature > 0.0)
+    return np.where(inside, std_err, np.nan)
+
+
+def read_alpha_bounds(door: Door, value: Any) -> tuple[float, float]:
+    """Return the bounds of the inverse temperature."""
+    must = "two positive finite numbers, the smaller first"
+    pair = door.vector(value, "bounds", must, length=2, low=1e-12, high=1e12)
+    if not pair[0] < pair[1]:
+        door.refuse("bounds", must, str(tuple(pair.tolist())))
+    return float(pair[0]), float(pair[1])
+
+
+def bound_message(at_bound: int) -> str:
+    """Return why an inverse temperature is at its lower (-1) or upper (+1) bound."""
+    if at_bound < 0:
+        return "The loss falls as T grows, as when the logits do not tell the labels"
+    return "The loss falls as T shrinks, as when every row is predicted correctly"
