@@ -51,6 +51,18 @@ def class_names(
     return range(n_classes) if _count_from_zero(names) else names
 
 
+def name_array(classes: Classes) -> AnyArray:
+    """Return the names as an array: of integers or floats if all are, or of objects."""
+    if isinstance(classes, range):
+        return np.arange(len(classes))
+    for kind, dtype_kind in ((int, "i"), (float, "f")):
+        if all(type(name) is kind for name in classes):
+            array = np.asarray(classes)
+            if array.dtype.kind == dtype_kind:  # not so for integers beyond int64
+                return array
+    return np.fromiter(classes, dtype=object, count=len(classes))
+
+
 def contradict(columns: Classes, names: Classes) -> bool:
     """Say whether columns name some of these classes, but not all in this order."""
     return tuple(columns) != tuple(names) and not set(columns).isdisjoint(names)

@@ -87,7 +87,7 @@ class CoverageResult(Result):
                 "stratum": ["all"]
                 + ["class"] * len(self.classes)
                 + ["size"] * sizes.size,
-                "value": ["", *self.classes, *sizes.tolist()],
+                "value": pd.Series(["", *self.classes, *sizes.tolist()], dtype=object),
                 "n": np.asarray(n, dtype=np.int64),
                 "covered": np.asarray(covered, dtype=np.int64),
             }

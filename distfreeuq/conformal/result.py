@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distfreeuq._kernels import _scores
+from distfreeuq._labels import name_array
 from distfreeuq._random import row_uniforms
 from distfreeuq._typing import (
     ArrayLike,
@@ -214,9 +215,10 @@ class ConformalResult(Result):
         """Return a row per class: rows, threshold, and whether always in the set."""
         import pandas as pd
 
+        names = name_array(self.classes)
         return pd.DataFrame(
             {
-                "class": list(self.classes),
+                "class": pd.Series(names, dtype=names.dtype),
                 "n": self.class_counts,
                 "threshold": self.thresholds,
                 "always": np.isinf(self.thresholds),

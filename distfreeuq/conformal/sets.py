@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from distfreeuq._arrays import describe
+from distfreeuq._labels import name_array
 from distfreeuq._typing import ArrayLike, BoolMatrix, Classes, IntArray
 from distfreeuq._validate import Door
 from distfreeuq.conformal.coverage import CoverageResult, measure_coverage
@@ -69,19 +72,27 @@ class PredictionSets(Result):
 
     def __getitem__(self, index: Any) -> Any:
         """Return row i's labels as an array, or the sets of several rows."""
-        if isinstance(index, int | np.integer):
-            return self._names()[self.mask[index]]
+        if isinstance(index, int | np.integer) and not isinstance(index, bool):
+            return name_array(self.classes)[self.mask[index]]
+        sizes = self.sizes[index]
+        if sizes.ndim != 1:
+            must = "a row's number, a slice, or a vector of rows"
+            Door("PredictionSets").refuse("index", must, describe(index))
         return PredictionSets(
             mask=read_only(self.mask[index]),
-            sizes=read_only(self.sizes[index]),
+            sizes=read_only(sizes),
             classes=self.classes,
             nominal=self.nominal,
             guarantee=self.guarantee,
         )
 
+    def __iter__(self) -> Iterator[np.ndarray[Any, Any]]:
+        """Iterate over the rows' labels."""
+        return iter(self.labels())
+
     def labels(self) -> list[np.ndarray[Any, Any]]:
         """Return each row's labels as an array of the user's own class names."""
-        names = self._names()
+        names = name_array(self.classes)
         columns = np.nonzero(self.mask)[1]
         return np.split(names[columns], np.cumsum(self.sizes)[:-1]) if len(self) else []
 
@@ -108,8 +119,11 @@ class PredictionSets(Result):
         """Return a row per prediction: a bool column per class, then the set's size."""
         import pandas as pd
 
-        frame = pd.DataFrame(self.mask, columns=pd.Index(list(self.classes)))
-        frame["size"] = self.sizes
+        names = name_array(self.classes)
+        columns = pd.Index(names, dtype=names.dtype, tupleize_cols=False)
+        frame = pd.DataFrame(self.mask, columns=columns)
+        # a class may be called "size" too
+        frame.insert(len(names), "size", self.sizes, allow_duplicates=True)
         return frame
 
     def summary(self) -> Summary:
@@ -145,13 +159,3 @@ class PredictionSets(Result):
         from distfreeuq import plots
 
         return plots.set_sizes(self, ax=ax)
-
-    def _names(self) -> np.ndarray[Any, Any]:
-        if isinstance(self.classes, range):
-            return np.arange(len(self.classes))
-        names = np.asarray(self.classes)
-        if names.ndim == 1 and names.dtype.kind in "iuf":
-            return names
-        names = np.empty(len(self.classes), dtype=object)
-        names[:] = self.classes
-        return names
