@@ -10,7 +10,7 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-FAMILIES = ["_binning", "_checks", "_quantile", "_scores"]
+FAMILIES = ["_binning", "_checks", "_label_shift", "_quantile", "_scaling", "_scores"]
 DEBUG = os.environ.get("DISTFREEUQ_DEBUG") == "1"
 
 

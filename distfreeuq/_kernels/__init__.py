@@ -1,11 +1,18 @@
 """The compiled core, built from src_c/. It validates nothing: callers do."""
 
 try:
-    from distfreeuq._kernels import _binning, _checks, _quantile, _scores
+    from distfreeuq._kernels import (
+        _binning,
+        _checks,
+        _label_shift,
+        _quantile,
+        _scaling,
+        _scores,
+    )
 except ImportError as error:
     raise ImportError(
         "distfreeuq's compiled core is missing or was built for another Python. "
         "Build it from the checkout with:  python -m pip install -e ."
     ) from error
 
-__all__ = ["_binning", "_checks", "_quantile", "_scores"]
+__all__ = ["_binning", "_checks", "_label_shift", "_quantile", "_scaling", "_scores"]

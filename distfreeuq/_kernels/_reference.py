@@ -299,6 +299,6 @@ def vector_rows(
 
 
 def gram_rows(probs: FloatMatrix, row_scale: FloatArray) -> FloatMatrix:
-    """Return sum_i row_scale_i^2 probs_i probs_i', shape (K, K), zero below the diagonal."""
+    """Return sum_i row_scale_i^2 probs_i probs_i', zeros below the diagonal, (K, K)."""
     scaled = row_scale[:, None] * probs.astype(np.float64)
     return np.triu(scaled.T @ scaled)

@@ -1,0 +1,44 @@
+import numpy as np
+import numpy.typing as npt
+
+from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
+
+_PartialSums = npt.NDArray[np.float64]
+
+def _argmax_rows(probs: FloatMatrix, out: IntArray, threads: int) -> None: ...
+def _sum_by_class(
+    probs: FloatMatrix,
+    labels: IntArray,
+    row_weight: FloatArray,
+    partial: _PartialSums,
+    threads: int,
+) -> None: ...
+def _mixture_likelihood(
+    probs: FloatMatrix,
+    row_weight: FloatArray,
+    class_weight: FloatArray,
+    density: FloatArray,
+    partial: _PartialSums,
+    threads: int,
+) -> None: ...
+def _scale_rows(
+    probs: FloatMatrix,
+    slope: float,
+    bias: FloatArray,
+    floor: float,
+    out: FloatMatrix,
+    threads: int,
+) -> None: ...
+def _scaled_likelihood(
+    probs: FloatMatrix,
+    labels: IntArray,
+    row_weight: FloatArray,
+    slope: float,
+    bias: FloatArray,
+    floor: float,
+    partial: _PartialSums,
+    threads: int,
+) -> None: ...
+def _gram_rows(
+    probs: FloatMatrix, row_scale: FloatArray, partial: _PartialSums, threads: int
+) -> None: ...

@@ -1,0 +1,90 @@
+"""Sums over the rows of probability matrices: what the estimators ask of the kernels.
+
+Every sum is over a fixed number of blocks of rows, whatever the number of threads, so
+that results do not depend on it. `row_weight` says how often each row counts: the
+bootstrap's way to resample.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from distfreeuq._kernels import _label_shift
+from distfreeuq._typing import FloatArray, FloatMatrix, IntArray, IntMatrix
+from distfreeuq.threads import threads_for
+
+_MAX_BLOCKS = 64
+_SMALL_BLOCK = 256
+_MAX_ENTRIES = 1 << 21
+"""Of all partial sums together: 16 MiB."""
+
+
+def partial_sums(n_rows: int, *shape: int) -> FloatMatrix:
+    """Return zeros, one array of this shape for each block of rows."""
+    room = _MAX_ENTRIES // int(np.prod(shape))
+    n_blocks = max(1, min(_MAX_BLOCKS, n_rows // _SMALL_BLOCK, room))
+    return np.zeros((n_blocks, *shape))
+
+
+def predicted_classes(probs: FloatMatrix) -> IntArray:
+    """Return the most likely class of each row (n,), the first one if several tie."""
+    out = np.empty(probs.shape[0], dtype=np.int64)
+    _label_shift._argmax_rows(probs, out, threads_for(probs.size))
+    return out
+
+
+def count_pairs(rows: IntArray, columns: IntArray, n_classes: int) -> IntMatrix:
+    """Return how often each pair of classes occurs, shape (K, K)."""
+    cells = np.bincount(rows * n_classes + columns, minlength=n_classes * n_classes)
+    return cells.reshape(n_classes, n_classes)
+
+
+def class_sums(
+    probs: FloatMatrix, labels: IntArray, row_weight: FloatArray
+) -> FloatMatrix:
+    """Return the weighted sum of the rows of each class, shape (K, K), columns by class."""
+    return np.ascontiguousarray(
+        _group_sums(probs, labels, row_weight, probs.shape[1]).T
+    )
+
+
+def column_sums(probs: FloatMatrix, row_weight: FloatArray) -> FloatArray:
+    """Return sum_i row_weight_i probs_i, shape (K,)."""
+    one_group = np.zeros(probs.shape[0], dtype=np.int64)
+    return np.asarray(_group_sums(probs, one_group, row_weight, 1)[0])
+
+
+def _group_sums(
+    probs: FloatMatrix, groups: IntArray, row_weight: FloatArray, n_groups: int
+) -> FloatMatrix:
+    n, n_classes = probs.shape
+    partial = partial_sums(n, n_groups, n_classes)
+    _label_shift._sum_by_class(
+        probs, groups, row_weight, partial, threads_for(probs.size)
+    )
+    return np.asarray(partial.sum(axis=0))
+
+
+def mixture_sums(
+    probs: FloatMatrix, row_weight: FloatArray, class_weight: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the rows' densities d = probs @ class_weight, and sums (K + 2,).
+
+    The sums of row_weight * probs / d, of row_weight * log(d), and of the weight of the
+    rows with d = 0, which the others leave out.
+    """
+    n, n_classes = probs.shape
+    density, partial = np.empty(n), partial_sums(n, n_classes + 2)
+    _label_shift._mixture_likelihood(
+        probs, row_weight, class_weight, density, partial, threads_for(probs.size)
+    )
+    return density, partial.sum(axis=0)
+
+
+def gram(probs: FloatMatrix, row_scale: FloatArray) -> FloatMatrix:
+    """Return sum_i row_scale_i^2 probs_i probs_i', shape (K, K)."""
+    n, n_classes = probs.shape
+    partial = partial_sums(n, n_classes, n_classes)
+    _label_shift._gram_rows(probs, row_scale, partial, threads_for(probs.size))
+    upper = np.triu(partial.sum(axis=0))
+    return upper + np.triu(upper, 1).T

@@ -1,0 +1,200 @@
+"""Label shift: confusion matrices, mixture likelihoods and their calibration, by rows.
+
+The arithmetic is in label_shift.h; here rows are dealt out to threads. Sums are over blocks
+of rows, one partial sum each, as many as the caller gives: he adds them up in their order,
+so that the number of threads changes nothing.
+"""
+
+from cython cimport floating
+from cython.parallel cimport prange
+from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport int64_t
+
+from _common cimport chunk_stop, count_chunks, rows_per_chunk
+
+
+cdef extern from "label_shift.h" nogil:
+    void argmax_rows_f32(const float *, ptrdiff_t, ptrdiff_t, ptrdiff_t, int64_t *)
+    void argmax_rows_f64(const double *, ptrdiff_t, ptrdiff_t, ptrdiff_t, int64_t *)
+    void sum_by_class_f32(
+        const float *, ptrdiff_t, const int64_t *, const double *, ptrdiff_t, ptrdiff_t,
+        double *)
+    void sum_by_class_f64(
+        const double *, ptrdiff_t, const int64_t *, const double *, ptrdiff_t, ptrdiff_t,
+        double *)
+    void mixture_likelihood_f32(
+        const float *, ptrdiff_t, const double *, const double *, ptrdiff_t, ptrdiff_t,
+        double *, double *)
+    void mixture_likelihood_f64(
+        const double *, ptrdiff_t, const double *, const double *, ptrdiff_t, ptrdiff_t,
+        double *, double *)
+    int scale_rows_f32(
+        const float *, ptrdiff_t, double, const double *, double, ptrdiff_t, ptrdiff_t,
+        float *)
+    int scale_rows_f64(
+        const double *, ptrdiff_t, double, const double *, double, ptrdiff_t, ptrdiff_t,
+        double *)
+    int scaled_likelihood_f32(
+        const float *, ptrdiff_t, const int64_t *, const double *, double, const double *,
+        double, ptrdiff_t, ptrdiff_t, double *)
+    int scaled_likelihood_f64(
+        const double *, ptrdiff_t, const int64_t *, const double *, double, const double *,
+        double, ptrdiff_t, ptrdiff_t, double *)
+    int gram_rows_f32(
+        const float *, ptrdiff_t, const double *, ptrdiff_t, ptrdiff_t, double *)
+    int gram_rows_f64(
+        const double *, ptrdiff_t, const double *, ptrdiff_t, ptrdiff_t, double *)
+
+
+def _argmax_rows(const floating[:, ::1] probs, int64_t[::1] out, int threads):
+    """Column of each row's largest entry, the first one if several tie."""
+    cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], chunk, start
+    cdef ptrdiff_t rows = rows_per_chunk(K)
+    if n == 0:
+        return
+    for chunk in prange(
+        count_chunks(n, rows), nogil=True, num_threads=threads, schedule="static"
+    ):
+        start = chunk * rows
+        if floating is float:
+            argmax_rows_f32(&probs[0, 0], K, start, chunk_stop(start, rows, n), &out[0])
+        else:
+            argmax_rows_f64(&probs[0, 0], K, start, chunk_stop(start, rows, n), &out[0])
+
+
+def _sum_by_class(
+    const floating[:, ::1] probs,
+    const int64_t[::1] labels,
+    const double[::1] row_weight,
+    double[:, :, ::1] partial,
+    int threads,
+):
+    """Add to partial[b, y] the weighted rows of block b with label y."""
+    cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], blocks = partial.shape[0], b
+    if n == 0:
+        return
+    for b in prange(blocks, nogil=True, num_threads=threads, schedule="dynamic"):
+        if floating is float:
+            sum_by_class_f32(
+                &probs[0, 0], K, &labels[0], &row_weight[0],
+                n * b // blocks, n * (b + 1) // blocks, &partial[b, 0, 0])
+        else:
+            sum_by_class_f64(
+                &probs[0, 0], K, &labels[0], &row_weight[0],
+                n * b // blocks, n * (b + 1) // blocks, &partial[b, 0, 0])
+
+
+def _mixture_likelihood(
+    const floating[:, ::1] probs,
+    const double[::1] row_weight,
+    const double[::1] class_weight,
+    double[::1] density,
+    double[:, ::1] partial,
+    int threads,
+):
+    """Densities d = probs @ class_weight; add to partial[b] the sums of block b.
+
+    Columns 0..K-1: weight * probs / d; column K: weight * log(d); column K + 1: the weight
+    of the rows with d = 0, which the other columns leave out.
+    """
+    cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], blocks = partial.shape[0], b
+    if n == 0:
+        return
+    for b in prange(blocks, nogil=True, num_threads=threads, schedule="dynamic"):
+        if floating is float:
+            mixture_likelihood_f32(
+                &probs[0, 0], K, &row_weight[0], &class_weight[0],
+                n * b // blocks, n * (b + 1) // blocks, &density[0], &partial[b, 0])
+        else:
+            mixture_likelihood_f64(
+                &probs[0, 0], K, &row_weight[0], &class_weight[0],
+                n * b // blocks, n * (b + 1) // blocks, &density[0], &partial[b, 0])
+
+
+def _scale_rows(
+    const floating[:, ::1] probs,
+    double slope,
+    const double[::1] bias,
+    double floor,
+    floating[:, ::1] out,
+    int threads,
+):
+    """softmax(slope * log(max(probs, floor)) + bias) by rows."""
+    cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], chunk, start
+    cdef ptrdiff_t rows = rows_per_chunk(K)
+    cdef int failures = 0
+    if n == 0:
+        return
+    for chunk in prange(
+        count_chunks(n, rows), nogil=True, num_threads=threads, schedule="dynamic"
+    ):
+        start = chunk * rows
+        if floating is float:
+            failures += scale_rows_f32(
+                &probs[0, 0], K, slope, &bias[0], floor,
+                start, chunk_stop(start, rows, n), &out[0, 0])
+        else:
+            failures += scale_rows_f64(
+                &probs[0, 0], K, slope, &bias[0], floor,
+                start, chunk_stop(start, rows, n), &out[0, 0])
+    if failures:
+        raise MemoryError("no memory to scale a row of probabilities")
+
+
+def _scaled_likelihood(
+    const floating[:, ::1] probs,
+    const int64_t[::1] labels,
+    const double[::1] row_weight,
+    double slope,
+    const double[::1] bias,
+    double floor,
+    double[:, ::1] partial,
+    int threads,
+):
+    """Add to partial[b] block b's negative log-likelihood (column K + 1) and gradient.
+
+    Of the labels under softmax(slope * log(max(probs, floor)) + bias); columns 0..K-1 are
+    the derivatives by the bias, column K by the slope.
+    """
+    cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], blocks = partial.shape[0], b
+    cdef int failures = 0
+    if n == 0:
+        return
+    for b in prange(blocks, nogil=True, num_threads=threads, schedule="dynamic"):
+        if floating is float:
+            failures += scaled_likelihood_f32(
+                &probs[0, 0], K, &labels[0], &row_weight[0], slope, &bias[0], floor,
+                n * b // blocks, n * (b + 1) // blocks, &partial[b, 0])
+        else:
+            failures += scaled_likelihood_f64(
+                &probs[0, 0], K, &labels[0], &row_weight[0], slope, &bias[0], floor,
+                n * b // blocks, n * (b + 1) // blocks, &partial[b, 0])
+    if failures:
+        raise MemoryError("no memory to scale a row of probabilities")
+
+
+def _gram_rows(
+    const floating[:, ::1] probs,
+    const double[::1] row_scale,
+    double[:, :, ::1] partial,
+    int threads,
+):
+    """Add to partial[b] the products row_scale^2 probs' probs of block b's rows.
+
+    On and above the diagonal; what is below it means nothing.
+    """
+    cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], blocks = partial.shape[0], b
+    cdef int failures = 0
+    if n == 0:
+        return
+    for b in prange(blocks, nogil=True, num_threads=threads, schedule="dynamic"):
+        if floating is float:
+            failures += gram_rows_f32(
+                &probs[0, 0], K, &row_scale[0],
+                n * b // blocks, n * (b + 1) // blocks, &partial[b, 0, 0])
+        else:
+            failures += gram_rows_f64(
+                &probs[0, 0], K, &row_scale[0],
+                n * b // blocks, n * (b + 1) // blocks, &partial[b, 0, 0])
+    if failures:
+        raise MemoryError("no memory for a block of rows")

@@ -1,0 +1,199 @@
+/* Compiled twice by label_shift.h, with REAL = float and double. Arithmetic is double. */
+
+/* Column of each row's largest entry, the first one if several tie. */
+VECTOR_CLONES
+static void NAMED(argmax_rows)(const REAL *probs, ptrdiff_t K, ptrdiff_t start,
+                               ptrdiff_t stop, int64_t *out)
+{
+    for (ptrdiff_t i = start; i < stop; i++) {
+        const REAL *RESTRICT row = probs + i * K;
+        REAL top = row[0];
+        PRAGMA(omp simd reduction(max : top))
+        for (ptrdiff_t k = 0; k < K; k++)
+            top = row[k] > top ? row[k] : top;
+        ptrdiff_t first = 0;
+        while (row[first] < top)
+            first++;
+        out[i] = first;
+    }
+}
+
+/* sums[label] += weight * row, sums of shape (K, K). */
+VECTOR_CLONES
+static void NAMED(sum_by_class)(const REAL *probs, ptrdiff_t K, const int64_t *labels,
+                                const double *row_weight, ptrdiff_t start, ptrdiff_t stop,
+                                double *sums)
+{
+    for (ptrdiff_t i = start; i < stop; i++) {
+        const REAL *RESTRICT row = probs + i * K;
+        double *RESTRICT sum = sums + labels[i] * K;
+        double weight = row_weight[i];
+        if (weight == 0.0)
+            continue;
+        PRAGMA(omp simd)
+        for (ptrdiff_t k = 0; k < K; k++)
+            sum[k] += weight * (double)row[k];
+    }
+}
+
+/* The mixture density d = sum_k class_weight_k row_k of each row, and
+     sums[k]     += weight * row_k / d, the gradient of the log-likelihood,
+     sums[K]     += weight * log(d),
+     sums[K + 1] += weight of the rows with d = 0, which the other sums leave out. */
+VECTOR_CLONES
+static void NAMED(mixture_likelihood)(const REAL *probs, ptrdiff_t K,
+                                      const double *row_weight, const double *class_weight,
+                                      ptrdiff_t start, ptrdiff_t stop, double *density,
+                                      double *sums)
+{
+    double *RESTRICT gradient = sums;
+    double log_likelihood = 0.0, lost = 0.0;
+    for (ptrdiff_t i = start; i < stop; i++) {
+        const REAL *RESTRICT row = probs + i * K;
+        double weight = row_weight[i], d = 0.0;
+        PRAGMA(omp simd reduction(+ : d))
+        for (ptrdiff_t k = 0; k < K; k++)
+            d += class_weight[k] * (double)row[k];
+        density[i] = d;
+        if (!(d > 0.0) || weight == 0.0) {
+            lost += weight;
+            continue;
+        }
+        double share = weight / d;
+        PRAGMA(omp simd)
+        for (ptrdiff_t k = 0; k < K; k++)
+            gradient[k] += share * (double)row[k];
+        log_likelihood += weight * log(d);
+    }
+    sums[K] += log_likelihood;
+    sums[K + 1] += lost;
+}
+
+/* logs_k = log(max(row_k, floor)); values_k = exp(a logs_k + bias_k - largest). Returns the
+   sum of the values. The bias may be -inf for some classes, not for all. */
+ALWAYS_INLINE double NAMED(scaled_row)(const REAL *RESTRICT row, ptrdiff_t K, double a,
+                                       const double *RESTRICT bias, double floor,
+                                       double *RESTRICT logs, double *RESTRICT values,
+                                       double *largest)
+{
+    double top = -INFINITY, total = 0.0;
+    PRAGMA(omp simd reduction(max : top))
+    for (ptrdiff_t k = 0; k < K; k++) {
+        double p = (double)row[k];
+        logs[k] = log_normal(p > floor ? p : floor);
+        double z = a * logs[k] + bias[k];
+        values[k] = z;
+        top = z > top ? z : top;
+    }
+    PRAGMA(omp simd reduction(+ : total))
+    for (ptrdiff_t k = 0; k < K; k++) {
+        values[k] = exp_nonpositive(values[k] - top);
+        total += values[k];
+    }
+    *largest = top;
+    return total;
+}
+
+/* out = softmax(a log(probs) + bias), row by row. Returns -1 if out of memory. */
+VECTOR_CLONES
+static int NAMED(scale_rows)(const REAL *probs, ptrdiff_t K, double a, const double *bias,
+                             double floor, ptrdiff_t start, ptrdiff_t stop, REAL *out)
+{
+    double *memory = (double *)malloc(2 * (size_t)K * sizeof(double));
+    if (memory == NULL)
+        return -1;
+    double *RESTRICT values = memory + K, top;
+    for (ptrdiff_t i = start; i < stop; i++) {
+        REAL *RESTRICT scaled = out + i * K;
+        double total =
+            NAMED(scaled_row)(probs + i * K, K, a, bias, floor, memory, values, &top);
+        double share = 1.0 / total;
+        PRAGMA(omp simd)
+        for (ptrdiff_t k = 0; k < K; k++)
+            scaled[k] = (REAL)(values[k] * share);
+    }
+    free(memory);
+    return 0;
+}
+
+/* Negative log-likelihood of the labels under softmax(a log(probs) + bias):
+     sums[k]     += its derivative by bias_k,
+     sums[K]     += its derivative by a,
+     sums[K + 1] += itself. Returns -1 if out of memory. */
+VECTOR_CLONES
+static int NAMED(scaled_likelihood)(const REAL *probs, ptrdiff_t K, const int64_t *labels,
+                                    const double *row_weight, double a, const double *bias,
+                                    double floor, ptrdiff_t start, ptrdiff_t stop,
+                                    double *sums)
+{
+    double *memory = (double *)malloc(2 * (size_t)K * sizeof(double));
+    if (memory == NULL)
+        return -1;
+    double *RESTRICT logs = memory, *RESTRICT values = memory + K, *RESTRICT by_bias = sums;
+    double by_slope = 0.0, loss = 0.0, top;
+    for (ptrdiff_t i = start; i < stop; i++) {
+        ptrdiff_t label = labels[i];
+        double weight = row_weight[i], mean_log = 0.0;
+        if (weight == 0.0)
+            continue;
+        double total =
+            NAMED(scaled_row)(probs + i * K, K, a, bias, floor, logs, values, &top);
+        double share = 1.0 / total;
+        PRAGMA(omp simd reduction(+ : mean_log))
+        for (ptrdiff_t k = 0; k < K; k++) {
+            double p = values[k] * share;
+            by_bias[k] += weight * p;
+            mean_log += p * logs[k];
+        }
+        by_bias[label] -= weight;
+        by_slope += weight * (mean_log - logs[label]);
+        loss += weight * (top + log(total) - a * logs[label] - bias[label]);
+    }
+    sums[K] += by_slope;
+    sums[K + 1] += loss;
+    free(memory);
+    return 0;
+}
+
+/* sums += the outer products scale_i^2 row_i row_i', right on and above the diagonal only;
+   sums of shape (K, K). Rows are scaled into a block that stays in the cache, then multiplied in tiles
+   that stay in registers. Returns -1 if out of memory. */
+VECTOR_CLONES
+static int NAMED(gram_rows)(const REAL *probs, ptrdiff_t K, const double *row_scale,
+                            ptrdiff_t start, ptrdiff_t stop, double *sums)
+{
+    enum { HEIGHT = 4, WIDTH = 8, BLOCK = 16384 };
+    ptrdiff_t padded = (K + WIDTH - 1) / WIDTH * WIDTH;
+    ptrdiff_t depth = BLOCK / padded > 8 ? BLOCK / padded : 8;
+    double *block = (double *)calloc((size_t)(depth * padded), sizeof(double));
+    if (block == NULL)
+        return -1;
+    for (ptrdiff_t first = start; first < stop; first += depth) {
+        ptrdiff_t rows = first + depth < stop ? depth : stop - first;
+        for (ptrdiff_t r = 0; r < rows; r++) {
+            const REAL *RESTRICT row = probs + (first + r) * K;
+            double *RESTRICT scaled = block + r * padded, scale = row_scale[first + r];
+            PRAGMA(omp simd)
+            for (ptrdiff_t k = 0; k < K; k++)
+                scaled[k] = scale * (double)row[k];
+        }
+        for (ptrdiff_t i = 0; i < K; i += HEIGHT)
+            for (ptrdiff_t j = i / WIDTH * WIDTH; j < K; j += WIDTH) {
+                double tile[HEIGHT][WIDTH] = {{0.0}};
+                const double *RESTRICT left = block + i, *RESTRICT right = block + j;
+                for (ptrdiff_t r = 0; r < rows; r++, left += padded, right += padded)
+                    for (int a = 0; a < HEIGHT; a++) {
+                        PRAGMA(omp simd)
+                        for (int b = 0; b < WIDTH; b++)
+                            tile[a][b] += left[a] * right[b];
+                    }
+                ptrdiff_t last_i = i + HEIGHT < K ? i + HEIGHT : K;
+                ptrdiff_t last_j = j + WIDTH < K ? j + WIDTH : K;
+                for (ptrdiff_t a = i; a < last_i; a++)
+                    for (ptrdiff_t b = j; b < last_j; b++)
+                        sums[a * K + b] += tile[a - i][b - j];
+            }
+    }
+    free(block);
+    return 0;
+}
