@@ -112,7 +112,8 @@ def describe(value: Any) -> str:
         text = _short.repr(value)
     except Exception:  # such as the limit on the digits of an integer
         text = ""
-    if text and len(text) <= 80 and " at 0x" not in text and "\n" not in text:
+    says_it = 0 < len(text) <= 80 and " at 0x" not in text and "\n" not in text
+    if says_it and not (text.startswith("<") and " " in text):
         return text
     name = type(value).__name__
     return f"{'an' if name[0] in 'AEIOaeio' else 'a'} {name}"
