@@ -43,6 +43,18 @@ class CoverageResult(Result):
         Class names.
     guarantee : Guarantee
         What the interval guarantees.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> fit = dfu.split_conformal([[0.8, 0.2]] * 30, [0] * 30, score="lac")
+    >>> result = fit.predict([[0.8, 0.2]] * 10).evaluate([0] * 9 + [1])
+    >>> result
+    <CoverageResult 0.9000 of n=10 mean size 1.000>
+    >>> result.interval.round(3).tolist()
+    [0.555, 0.997]
+    >>> result.class_covered.tolist()
+    [9, 0]
     """
 
     n: int

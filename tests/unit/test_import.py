@@ -1,0 +1,193 @@
+"""Importing distfreeuq is quick, changes nothing, and says so if it cannot work."""
+
+import inspect
+import json
+import subprocess
+import sys
+import types
+import typing
+from pathlib import Path
+
+import pytest
+
+import distfreeuq as dfu
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a fresh interpreter."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True
+    )
+
+
+def printed(code: str) -> typing.Any:
+    done = run(code)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_nothing_slow_is_imported():
+    code = "import distfreeuq, json, sys\nprint(json.dumps(list(sys.modules)))"
+    modules = printed(code)
+    slow = {
+        "matplotlib",
+        "pandas",
+        "statsmodels",
+        "scipy.stats",
+        "scipy.optimize",
+        "sklearn",
+        "joblib",
+        "tqdm",
+    }
+    assert slow.isdisjoint(modules)
+    assert "distfreeuq._kernels._scores" in modules
+
+
+def test_a_fit_and_its_sets_need_nothing_slow_either():
+    code = (
+        "import distfreeuq as dfu, json, sys\n"
+        "fit = dfu.split_conformal([[0.75, 0.25]] * 30, [0] * 30, rng=0)\n"
+        "fit.predict([[0.5, 0.5]], rng=0).labels()\n"
+        "print(json.dumps(list(sys.modules)))"
+    )
+    assert {"matplotlib", "pandas", "statsmodels"}.isdisjoint(printed(code))
+
+
+STATE = """
+import json, locale, os, random, signal, sys, threading, warnings
+import matplotlib, numpy as np, pandas as pd, scipy.special
+from statsmodels.iolib import summary, table
+from statsmodels.stats import proportion  # which itself changes the warning filters
+
+def state():
+    return json.dumps([
+        np.geterr(),
+        np.get_printoptions(),
+        np.random.get_state()[1].tolist(),
+        hash(random.getstate()),
+        [str(entry) for entry in warnings.filters],
+        {key: str(value) for key, value in matplotlib.rcParams.items()},
+        matplotlib.get_backend(auto_select=False),
+        pd.describe_option(_print_desc=False),  # with the current values
+        {key: str(value) for key, value in table.default_fmts.items()},
+        scipy.special.geterr(),
+        locale.setlocale(locale.LC_ALL),
+        sorted(os.environ.items()),
+        sys.path,
+        str(sys.displayhook) + str(sys.excepthook),
+        sys.getswitchinterval(),
+        sys.getrecursionlimit(),
+        threading.active_count(),
+        str(signal.getsignal(signal.SIGINT)),
+        os.getcwd(),
+    ], default=str)
+
+before = state()
+"""
+
+
+def test_import_changes_no_global_state():
+    code = STATE + "import distfreeuq\nprint(json.dumps(before == state()))"
+    assert printed(code) is True
+
+
+def test_use_changes_no_global_state():
+    code = STATE + (
+        "import distfreeuq as dfu\n"
+        "fit = dfu.split_conformal([[0.75, 0.25]] * 3000, [0] * 3000)\n"
+        "sets = fit.predict([[0.5, 0.5]] * 40000)\n"
+        "coverage = sets.evaluate([0] * 40000)\n"
+        "[str(r) for r in (fit, sets, coverage)]\n"
+        "[r.summary().as_latex() for r in (fit, sets, coverage)]\n"
+        "print(json.dumps(before == state()))"
+    )
+    assert printed(code) is True
+
+
+def test_the_comparison_of_states_notices_a_change():
+    for change in ("np.seterr(all='ignore')", "warnings.simplefilter('ignore')"):
+        assert (
+            printed(STATE + f"{change}\nprint(json.dumps(before == state()))") is False
+        )
+
+
+@pytest.mark.parametrize("family", ["_scores", "_quantile", "_checks"])
+def test_a_missing_core_is_told_with_the_command_that_builds_it(family):
+    code = f"import sys; sys.modules['distfreeuq._kernels.{family}'] = None\n"
+    done = run(code + "import distfreeuq")
+    assert done.returncode != 0
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: distfreeuq's compiled core is missing")
+    assert "python -m pip install -e ." in last
+
+
+# -------------------------------------------------------------------- public names
+
+PACKAGE = str(Path(dfu.__file__).parent)
+PUBLIC = {name: getattr(dfu, name) for name in dfu.__all__}
+CALLABLES = {
+    name: value
+    for name, value in PUBLIC.items()
+    if inspect.isfunction(value) or inspect.isclass(value)
+}
+
+
+def test_every_public_name_exists_once_and_in_order():
+    assert len(set(dfu.__all__)) == len(dfu.__all__)
+    assert all(hasattr(dfu, name) for name in dfu.__all__)
+
+
+def test_no_public_name_is_forgotten():
+    def is_ours(value: typing.Any) -> bool:
+        return getattr(value, "__module__", "").startswith("distfreeuq")
+
+    found = {n for n, v in vars(dfu).items() if not n.startswith("_") and is_ours(v)}
+    assert found <= set(dfu.__all__)
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_every_public_name_is_documented_with_an_example(name):
+    text = inspect.getdoc(CALLABLES[name]) or ""
+    assert text.strip()
+    if inspect.isclass(CALLABLES[name]) and issubclass(
+        CALLABLES[name], Exception | Warning
+    ):
+        return
+    assert "Examples\n--------" in text and ">>> " in text
+
+
+def annotated(function: typing.Any) -> bool:
+    """Say whether every parameter and the return value has a type."""
+    parameters = inspect.signature(function).parameters.values()
+    types_given = [p.annotation for p in parameters if p.name not in ("self", "cls")]
+    types_given.append(inspect.signature(function).return_annotation)
+    return inspect.Signature.empty not in types_given
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_every_public_name_is_typed(name):
+    value = CALLABLES[name]
+    if inspect.isfunction(value):
+        assert annotated(value)
+        return
+    for method in vars(value).values():
+        ours = isinstance(method, types.FunctionType) and method.__code__
+        if ours and ours.co_filename.startswith(PACKAGE):  # not by dataclasses
+            assert annotated(method), method
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_public_functions_take_options_by_keyword(name):
+    value = CALLABLES[name]
+    if not inspect.isfunction(value):
+        return
+    for parameter in inspect.signature(value).parameters.values():
+        if parameter.name in (
+            "alpha",
+            "score",
+            "randomized",
+            "classes",
+            "rng",
+            "method",
+        ):
+            assert parameter.kind is parameter.KEYWORD_ONLY, parameter
