@@ -26,12 +26,12 @@ def stream(
         return np.random.default_rng()
     key = _SPAWN_KEYS[purpose]
     if isinstance(rng, np.random.SeedSequence):
-        return np.random.default_rng(
-            np.random.SeedSequence(
-                rng.entropy, spawn_key=(*rng.spawn_key, key), pool_size=rng.pool_size
-            )
+        seed = np.random.SeedSequence(
+            rng.entropy, spawn_key=(*rng.spawn_key, key), pool_size=rng.pool_size
         )
-    return np.random.default_rng(np.random.SeedSequence(int(rng), spawn_key=(key,)))
+    else:
+        seed = np.random.SeedSequence(int(rng), spawn_key=(key,))
+    return np.random.Generator(np.random.PCG64(seed))
 
 
 def row_uniforms(
