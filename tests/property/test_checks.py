@@ -10,7 +10,9 @@ from distfreeuq._kernels import _reference as twin
 from tests.property.strategies import probability_rows
 
 TOLERANCE = {np.float32: 1e-4, np.float64: 1e-6}
-SPOILERS = [np.nan, np.inf, -np.inf, -1e-9, -1.0, 2.0, -0.0, 0.0]
+ENTRIES = [np.nan, np.inf, -np.inf, -1e-9, -1.0, 2.0, -0.0, 0.0]
+# in tolerances: well within or well beyond, compared with rounding
+EXCESSES = [0.0, 0.5, -0.5, 2.0, -2.0]
 
 
 @st.composite
@@ -21,12 +23,11 @@ def spoilt_matrices(draw):
     matrix = np.array(rows)
     dtype = draw(st.sampled_from([np.float32, np.float64]))
     for row in matrix:
-        for _ in range(draw(st.integers(0, 2))):
-            row[draw(st.integers(0, n_classes - 1))] = draw(st.sampled_from(SPOILERS))
-        # half or double the tolerance: far from it, compared with rounding
-        row *= (
-            1.0 + draw(st.sampled_from([0.0, 0.0, 0.5, -0.5, 2.0])) * TOLERANCE[dtype]
-        )
+        fault = draw(st.sampled_from(["none", "none", "entry", "sum", "sum"]))
+        if fault == "entry":
+            row[draw(st.integers(0, n_classes - 1))] = draw(st.sampled_from(ENTRIES))
+        if fault == "sum":
+            row *= 1.0 + draw(st.sampled_from(EXCESSES)) * TOLERANCE[dtype]
     return matrix.astype(dtype)
 
 
@@ -51,6 +52,15 @@ def test_the_first_of_many_chunks_wins(dtype, threads, bad_rows):
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
 def test_nothing_is_wrong_with_nothing(shape):
     assert _checks._first_bad_row(np.empty(shape), True, 1e-6, 1) == -1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("excess", EXCESSES)
+def test_sums_may_stray_by_the_tolerance_on_either_side(dtype, excess):
+    matrix = np.full((3, 4), 0.25, dtype=dtype)
+    matrix[1, 0] += excess * TOLERANCE[dtype]
+    first = 1 if abs(excess) > 1 else -1
+    assert _checks._first_bad_row(matrix, True, TOLERANCE[dtype], 1) == first
 
 
 def test_opposite_infinities_do_not_cancel():

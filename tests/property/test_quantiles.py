@@ -55,6 +55,19 @@ def test_weighted_quantile_is_exact_at_every_scale(pairs, levels_atoms, scale):
     np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.1, 1 / 3, 1e-300])
+@pytest.mark.parametrize("atom", [0, 1, 3])
+def test_masses_that_are_exactly_enough_are_enough(scale, atom):
+    # 0.07 * 100 > 7 in floats, and so on: these levels are met with nothing to spare
+    hundredths = np.arange(1, 101)
+    for n in range(1, 151):
+        got = dfu.weighted_quantile(
+            np.arange(1, n + 1), np.full(n, scale), hundredths / 100, atom=atom * scale
+        )
+        rank = -(-hundredths * (n + atom) // 100)
+        np.testing.assert_array_equal(got, np.where(rank <= n, rank, np.inf))
+
+
 @given(st.data(), st.integers(1, 5), thousandths.filter(lambda j: j < 1000), scales)
 def test_one_atom_per_class(data, n_classes, j, scale):
     rows = st.tuples(values_with_ties, st.integers(0, n_classes - 1))
