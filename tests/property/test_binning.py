@@ -47,14 +47,23 @@ def test_without_edges_there_is_one_bin(closed_right, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_threads_change_no_bin(dtype):
+@pytest.mark.parametrize("closed_right", [False, True])
+@pytest.mark.parametrize("n_edges", [1, 99, 5000])
+def test_many_values_and_threads(dtype, closed_right, n_edges):
     rng = np.random.default_rng(3)
-    values, edges = rng.random(100_000).astype(dtype), np.sort(rng.random(99))
-    edges = edges.astype(dtype)
-    one = kernel.assign_bins(values, edges, True, threads=1)
-    two = kernel.assign_bins(values, edges, True, threads=2)
+    edges = np.sort(rng.random(n_edges))
+    edges[::3] = (
+        np.round(edges[::3] * 64) / 64
+    )  # several on one place, some at the ends
+    edges = np.sort(edges).astype(dtype)
+    values = np.concatenate(
+        [rng.random(60_000), np.arange(8193) / 8192, np.repeat(edges, 2)]
+    ).astype(dtype)
+    one = kernel.assign_bins(values, edges, closed_right, threads=1)
+    two = kernel.assign_bins(values, edges, closed_right, threads=2)
     np.testing.assert_array_equal(one, two)
-    np.testing.assert_array_equal(one, np.searchsorted(edges, values, side="left"))
+    side = "left" if closed_right else "right"
+    np.testing.assert_array_equal(one, np.searchsorted(edges, values, side=side))
 
 
 @st.composite
