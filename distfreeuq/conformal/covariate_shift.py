@@ -10,7 +10,7 @@ import numpy as np
 from distfreeuq import bounds
 from distfreeuq._random import stream
 from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix, RandomState
-from distfreeuq._validate import Door
+from distfreeuq._validate import LARGEST, Door
 from distfreeuq.conformal.calibration import (
     CHOSEN_ELSEWHERE,
     calibration_scores,
@@ -58,9 +58,9 @@ class CovariateShiftResult(ConformalResult):
             On the scale of the calibration rows' weights.
         """
         door = Door("ConformalResult.threshold_for")
-        size = np.size(sample_weight)
-        weights = door.weights(
-            np.atleast_1d(sample_weight), "sample_weight", size, allow_all_zero=True
+        must = "a non-negative finite number, or several"
+        weights = door.numbers(
+            sample_weight, "sample_weight", must, low=0.0, high=LARGEST
         )
         return self._thresholds_of(weights)
 
