@@ -7,6 +7,7 @@ from distfreeuq.calibration.temperature import TemperatureResult, temperature_sc
 from distfreeuq.conformal.covariate_shift import covariate_shift_conformal
 from distfreeuq.conformal.coverage import CoverageResult
 from distfreeuq.conformal.label_conditional import label_conditional_conformal
+from distfreeuq.conformal.label_shift import label_shift_conformal
 from distfreeuq.conformal.result import ConformalResult
 from distfreeuq.conformal.scores import (
     APS,
@@ -24,11 +25,16 @@ from distfreeuq.exceptions import (
     DistFreeError,
     DistFreeWarning,
     FitAtBoundWarning,
+    IdentificationWarning,
     InputError,
     SmallCalibrationWarning,
 )
 from distfreeuq.guarantees import Guarantee, NoGuarantee
+from distfreeuq.label_shift.black_box import bbse, rlls
+from distfreeuq.label_shift.known import label_weights
+from distfreeuq.label_shift.mlls import mlls
 from distfreeuq.label_shift.regions import Box, Polytope
+from distfreeuq.label_shift.result import LabelShiftResult
 from distfreeuq.quantiles import weighted_quantile
 from distfreeuq.results import load
 from distfreeuq.threads import get_num_threads, set_num_threads
@@ -45,7 +51,9 @@ __all__ = [
     "DistFreeWarning",
     "FitAtBoundWarning",
     "Guarantee",
+    "IdentificationWarning",
     "InputError",
+    "LabelShiftResult",
     "Margin",
     "NoGuarantee",
     "Polytope",
@@ -54,13 +62,18 @@ __all__ = [
     "SmallCalibrationWarning",
     "TemperatureResult",
     "__version__",
+    "bbse",
     "bounds",
     "conformal_thresholds",
     "covariate_shift_conformal",
     "get_num_threads",
     "label_conditional_conformal",
+    "label_shift_conformal",
+    "label_weights",
     "load",
+    "mlls",
     "nested_scores",
+    "rlls",
     "set_num_threads",
     "split_conformal",
     "temperature_scaling",

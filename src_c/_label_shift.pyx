@@ -36,10 +36,10 @@ cdef extern from "label_shift.h" nogil:
         double *)
     int scaled_likelihood_f32(
         const float *, ptrdiff_t, const int64_t *, const double *, double, const double *,
-        double, ptrdiff_t, ptrdiff_t, double *)
+        double, ptrdiff_t, ptrdiff_t, double *, double *)
     int scaled_likelihood_f64(
         const double *, ptrdiff_t, const int64_t *, const double *, double, const double *,
-        double, ptrdiff_t, ptrdiff_t, double *)
+        double, ptrdiff_t, ptrdiff_t, double *, double *)
     int gram_rows_f32(
         const float *, ptrdiff_t, const double *, ptrdiff_t, ptrdiff_t, double *)
     int gram_rows_f64(
@@ -148,13 +148,16 @@ def _scaled_likelihood(
     double slope,
     const double[::1] bias,
     double floor,
+    double[::1] by_slope,
     double[:, ::1] partial,
     int threads,
 ):
-    """Add to partial[b] block b's negative log-likelihood (column K + 1) and gradient.
+    """Loss of the labels under softmax(slope * log(max(probs, floor)) + bias).
 
-    Of the labels under softmax(slope * log(max(probs, floor)) + bias); columns 0..K-1 are
-    the derivatives by the bias, column K by the slope.
+    Add to partial[b] the sums of block b: columns 0..K-1 the negative log-likelihood's
+    derivatives by the bias, K by the slope, K + 1 itself, K + 2 .. 2K + 1 its second
+    derivatives by bias and slope, 2K + 2 by the slope twice. by_slope holds each row's
+    derivative by the slope.
     """
     cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], blocks = partial.shape[0], b
     cdef int failures = 0
@@ -164,11 +167,13 @@ def _scaled_likelihood(
         if floating is float:
             failures += scaled_likelihood_f32(
                 &probs[0, 0], K, &labels[0], &row_weight[0], slope, &bias[0], floor,
-                n * b // blocks, n * (b + 1) // blocks, &partial[b, 0])
+                n * b // blocks, n * (b + 1) // blocks, &by_slope[0],
+                &partial[b, 0])
         else:
             failures += scaled_likelihood_f64(
                 &probs[0, 0], K, &labels[0], &row_weight[0], slope, &bias[0], floor,
-                n * b // blocks, n * (b + 1) // blocks, &partial[b, 0])
+                n * b // blocks, n * (b + 1) // blocks, &by_slope[0],
+                &partial[b, 0])
     if failures:
         raise MemoryError("no memory to scale a row of probabilities")
 

@@ -116,24 +116,30 @@ static int NAMED(scale_rows)(const REAL *probs, ptrdiff_t K, double a, const dou
     return 0;
 }
 
-/* Negative log-likelihood of the labels under softmax(a log(probs) + bias):
-     sums[k]     += its derivative by bias_k,
-     sums[K]     += its derivative by a,
-     sums[K + 1] += itself. Returns -1 if out of memory. */
+/* Negative log-likelihood of the labels under softmax(a log(probs) + bias), with P_k the
+   scaled probabilities and L_k = log(probs_k):
+     sums[k]             += its derivative by bias_k,
+     sums[K]             += its derivative by a,
+     sums[K + 1]         += itself,
+     sums[K + 2 + k]     += its second derivative by bias_k and a, P_k (L_k - sum_j P_j L_j),
+     sums[2 K + 2]       += its second derivative by a, the variance of L under P;
+   by_slope[i] is the row's own derivative by a. Returns -1 if out of memory. */
 VECTOR_CLONES
 static int NAMED(scaled_likelihood)(const REAL *probs, ptrdiff_t K, const int64_t *labels,
                                     const double *row_weight, double a, const double *bias,
                                     double floor, ptrdiff_t start, ptrdiff_t stop,
-                                    double *sums)
+                                    double *by_slope, double *sums)
 {
     double *memory = (double *)malloc(2 * (size_t)K * sizeof(double));
     if (memory == NULL)
         return -1;
-    double *RESTRICT logs = memory, *RESTRICT values = memory + K, *RESTRICT by_bias = sums;
-    double by_slope = 0.0, loss = 0.0, top;
+    double *RESTRICT logs = memory, *RESTRICT values = memory + K;
+    double *RESTRICT by_bias = sums, *RESTRICT cross = sums + K + 2;
+    double slope_sum = 0.0, loss = 0.0, slope_curvature = 0.0, top;
     for (ptrdiff_t i = start; i < stop; i++) {
         ptrdiff_t label = labels[i];
-        double weight = row_weight[i], mean_log = 0.0;
+        double weight = row_weight[i], mean_log = 0.0, variance = 0.0;
+        by_slope[i] = 0.0;
         if (weight == 0.0)
             continue;
         double total =
@@ -141,16 +147,25 @@ static int NAMED(scaled_likelihood)(const REAL *probs, ptrdiff_t K, const int64_
         double share = 1.0 / total;
         PRAGMA(omp simd reduction(+ : mean_log))
         for (ptrdiff_t k = 0; k < K; k++) {
-            double p = values[k] * share;
+            values[k] *= share;
+            mean_log += values[k] * logs[k];
+        }
+        PRAGMA(omp simd reduction(+ : variance))
+        for (ptrdiff_t k = 0; k < K; k++) {
+            double p = values[k], centred = logs[k] - mean_log, moved = p * centred;
             by_bias[k] += weight * p;
-            mean_log += p * logs[k];
+            cross[k] += weight * moved;
+            variance += moved * centred;
         }
         by_bias[label] -= weight;
-        by_slope += weight * (mean_log - logs[label]);
+        by_slope[i] = mean_log - logs[label];
+        slope_sum += weight * by_slope[i];
+        slope_curvature += weight * variance;
         loss += weight * (top + log(total) - a * logs[label] - bias[label]);
     }
-    sums[K] += by_slope;
+    sums[K] += slope_sum;
     sums[K + 1] += loss;
+    sums[2 * K + 2] += slope_curvature;
     free(memory);
     return 0;
 }

@@ -36,6 +36,7 @@ def _scaled_likelihood(
     slope: float,
     bias: FloatArray,
     floor: float,
+    by_slope: FloatArray,
     partial: _PartialSums,
     threads: int,
 ) -> None: ...

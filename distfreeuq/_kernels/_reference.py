@@ -208,94 +208,28 @@ def scaled_likelihood(
     slope: float,
     bias: FloatArray,
     floor: float,
-) -> FloatArray:
-    """Return sums (K + 2,): derivatives by bias and by slope, then the loss itself."""
+) -> tuple[FloatArray, FloatArray]:
+    """Return each row's derivative by the slope, and sums (2 K + 3,) over the rows.
+
+    The loss's derivatives by bias and slope, the loss, its second derivatives by bias and
+    slope, and by the slope twice.
+    """
     logs = np.log(np.maximum(probs.astype(np.float64), floor))
     scaled = scale_rows(probs.astype(np.float64), slope, bias, floor)
-    residual = scaled - np.eye(probs.shape[1])[labels]
-    of_label = scaled[np.arange(labels.size), labels]
-    by_slope = (residual * logs).sum(axis=1)
-    per_row = np.column_stack([residual, by_slope, -np.log(of_label)])
-    return np.asarray(row_weight @ per_row)
-
-
-# ----------------------------------------------------- _scaling: losses of softmax rows
-
-
-def softmax_rows(scores: FloatMatrix) -> FloatMatrix:
-    """Return softmax by rows, in double precision."""
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
-
-
-def row_extremes(logits: FloatMatrix) -> tuple[IntArray, float, float]:
-    """Return each row's first largest column, the widest range, the longest norm^2."""
-    rows = logits.astype(np.float64)
-    centred = rows - rows.mean(axis=1, keepdims=True)
-    return (
-        rows.argmax(axis=1),
-        float(np.ptp(rows, axis=1).max()),
-        float((centred**2).sum(axis=1).max()),
+    mean_log = (scaled * logs).sum(axis=1, keepdims=True)
+    of_label = np.arange(labels.size), labels
+    by_slope = mean_log[:, 0] - logs[of_label]
+    cross = scaled * (logs - mean_log)
+    per_row = np.column_stack(
+        [
+            scaled - np.eye(probs.shape[1])[labels],
+            by_slope,
+            -np.log(scaled[of_label]),
+            cross,
+            (cross * (logs - mean_log)).sum(axis=1),
+        ]
     )
-
-
-def temperature_losses(
-    brier: bool,
-    logits: FloatMatrix,
-    labels: IntArray,
-    weights: FloatArray,
-    groups: IntArray,
-    alphas: FloatArray,
-) -> tuple[FloatMatrix, FloatArray]:
-    """Return sums (G, 4) of loss, gradient, curvature, score^2; top probs (n,)."""
-    z = logits.astype(np.float64)
-    p = softmax_rows(alphas[groups][:, None] * z)
-    own = np.eye(z.shape[1])[labels]
-    away = z - (p * z).sum(axis=1, keepdims=True)
-    variance = (p * away**2).sum(axis=1, keepdims=True)
-    first, second = p * away, p * (away**2 - variance)  # derivatives of p in alpha
-    if brier:
-        loss = ((p - own) ** 2).sum(axis=1)
-        gradient = 2.0 * ((p - own) * first).sum(axis=1)
-        curvature = 2.0 * (first**2 + (p - own) * second).sum(axis=1)
-    else:
-        d = z - z.max(axis=1, keepdims=True)
-        scaled = alphas[groups][:, None] * d
-        loss = np.log(np.exp(scaled).sum(axis=1)) - (own * scaled).sum(axis=1)
-        gradient = -(own * away).sum(axis=1)
-        curvature = variance[:, 0]
-    scores = weights * gradient
-    per_row = np.column_stack([weights * loss, scores, weights * curvature, scores**2])
-    sums = np.zeros((alphas.size, 4))
-    np.add.at(sums, groups, per_row)
-    return sums, p.max(axis=1)
-
-
-def vector_losses(
-    logits: FloatMatrix,
-    labels: IntArray,
-    weights: FloatArray,
-    scale: FloatArray,
-    bias: FloatArray,
-) -> FloatArray:
-    """Return sums (1 + 2K,): NLL of softmax(scale * logits + bias), its gradient."""
-    z = logits.astype(np.float64)
-    scores = scale * z + bias
-    top = scores.max(axis=1)
-    log_sums = top + np.log(np.exp(scores - top[:, None]).sum(axis=1))
-    own = np.eye(z.shape[1])[labels]
-    residual = softmax_rows(scores) - own
-    loss = log_sums - (own * scores).sum(axis=1)
-    return np.asarray(weights @ np.column_stack([loss, residual * z, residual]))
-
-
-def vector_rows(
-    logits: FloatMatrix, scale: FloatArray, bias: FloatArray
-) -> FloatMatrix:
-    """Return rows (p * logits, p), (n, 2K), with p = softmax(scale * logits + bias)."""
-    z = logits.astype(np.float64)
-    p = softmax_rows(scale * z + bias)
-    return np.hstack([p * z, p])
+    return np.where(row_weight == 0.0, 0.0, by_slope), np.asarray(row_weight @ per_row)
 
 
 def gram_rows(probs: FloatMatrix, row_scale: FloatArray) -> FloatMatrix:

@@ -1,14 +1,15 @@
 """Maximum likelihood of the target's class frequencies, to the optimality conditions.
 
-With f the source posterior, p the source prior and A = f / p, the log-likelihood of a prior
-q is mean_i log sum_k q_k A_ik: that of a mixture of known components. Its gradient is
-G_k = mean_i A_ik / sum_j q_j A_ij, and q is the maximum on the simplex exactly if
-G_k <= 1 for every k, with equality where q_k > 0.
+With f the source posterior, p the source prior and A = f / p, the log-likelihood of a
+prior q is mean_i log sum_k q_k A_ik: that of a mixture of known components. Its
+gradient is G_k = mean_i A_ik / sum_j q_j A_ij, and q is the maximum on the simplex
+exactly if G_k <= 1 for every k, with equality where q_k > 0.
 
-EM, q <- q G, takes thousands of steps where classes overlap. Here a few Newton steps do:
-the constraint sum q = 1 has multiplier one, so minimising -loglik + sum q over q >= 0 is
-the same problem, and each step is a non-negative least-squares problem (the sequential
-quadratic program of Kim, Carbonetto, Stephens and Anitescu, 2020). Its zeros are exact.
+EM, q <- q G, takes thousands of steps where classes overlap. Here a few Newton steps
+do: the constraint sum q = 1 has multiplier one, so that minimising -loglik + sum q over
+q >= 0 is the same problem, and each step is a non-negative least-squares problem (the
+sequential quadratic program of Kim, Carbonetto, Stephens and Anitescu, 2020). Its zeros
+are exact.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class MixtureFit:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """The objective -loglik + sum q and its gradient at one q, on the classes with p > 0."""
+    """The objective -loglik + sum q and its gradient at a q, on classes with p > 0."""
 
     q: FloatArray
     ratio: FloatArray  # G
@@ -77,7 +78,7 @@ class _Point:
 
 
 class _Likelihood:
-    """The likelihood of one sample: rows, how often each counts, and the source prior."""
+    """The likelihood of a sample: rows, how often each counts, the source prior."""
 
     def __init__(
         self, probs: FloatMatrix, prior: FloatArray, row_weight: FloatArray
@@ -111,7 +112,7 @@ class _Likelihood:
         return second_moment / (self.total * np.outer(self.prior, self.prior))
 
     def fewer_rows(self) -> _Likelihood | None:
-        """Return the problem with every few-th row, None if this one is small already."""
+        """Return the problem with every few-th row, None if this one is small."""
         n, n_classes = self.probs.shape
         if n // _FEWER < max(2048, 20 * n_classes):
             return None

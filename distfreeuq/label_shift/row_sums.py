@@ -8,6 +8,7 @@ bootstrap's way to resample.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from distfreeuq._kernels import _label_shift
 from distfreeuq._typing import FloatArray, FloatMatrix, IntArray, IntMatrix
@@ -19,7 +20,7 @@ _MAX_ENTRIES = 1 << 21
 """Of all partial sums together: 16 MiB."""
 
 
-def partial_sums(n_rows: int, *shape: int) -> FloatMatrix:
+def partial_sums(n_rows: int, *shape: int) -> npt.NDArray[np.float64]:
     """Return zeros, one array of this shape for each block of rows."""
     room = _MAX_ENTRIES // int(np.prod(shape))
     n_blocks = max(1, min(_MAX_BLOCKS, n_rows // _SMALL_BLOCK, room))
@@ -42,7 +43,7 @@ def count_pairs(rows: IntArray, columns: IntArray, n_classes: int) -> IntMatrix:
 def class_sums(
     probs: FloatMatrix, labels: IntArray, row_weight: FloatArray
 ) -> FloatMatrix:
-    """Return the weighted sum of the rows of each class, shape (K, K), columns by class."""
+    """Return the weighted sum of each class's rows, shape (K, K), columns by class."""
     return np.ascontiguousarray(
         _group_sums(probs, labels, row_weight, probs.shape[1]).T
     )
@@ -87,4 +88,4 @@ def gram(probs: FloatMatrix, row_scale: FloatArray) -> FloatMatrix:
     partial = partial_sums(n, n_classes, n_classes)
     _label_shift._gram_rows(probs, row_scale, partial, threads_for(probs.size))
     upper = np.triu(partial.sum(axis=0))
-    return upper + np.triu(upper, 1).T
+    return np.asarray(upper + np.triu(upper, 1).T)

@@ -1,0 +1,249 @@
+"""Bias-corrected temperature scaling: what makes a classifier fit for MLLS.
+
+MLLS needs probabilities that are calibrated in the source. BCTS turns f into
+softmax(slope * log f + bias), fitted on the source labels by maximum likelihood; its
+bias makes the mean prediction equal the label frequencies (Alexandari, Kundaje and
+Shrikumar, ICML 2020). It must be applied to both samples: the source posterior is the
+same function.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from distfreeuq._kernels import _label_shift
+from distfreeuq._persistence import register
+from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix, IntArray
+from distfreeuq.label_shift.row_sums import gram, partial_sums
+from distfreeuq.threads import threads_for
+
+FLOOR = float(np.finfo(np.float32).tiny)
+"""Smaller probabilities count as this: an exact zero is an underflow of single
+precision, and its logarithm must be finite."""
+
+TOLERANCE = 1e-8
+"""Of the gradient of the mean loss."""
+
+_MAX_STEPS = 100
+_MAX_HALVINGS = 30
+_FEWER = 5
+"""Every so many-th row makes the smaller problem that a large one starts from."""
+
+
+@register
+@dataclass(frozen=True, slots=True, eq=False)
+class BiasCorrectedTemperature:
+    """softmax(slope * log f + bias).
+
+    Attributes
+    ----------
+    slope : float
+        Inverse temperature.
+    bias : ndarray (K,)
+        Sums to zero; -inf for classes without source rows, whose probability becomes 0.
+    """
+
+    slope: float
+    bias: FloatArray
+
+    def apply(self, probs: FloatMatrix) -> FloatMatrix:
+        """Return calibrated probabilities (n, K) of the same precision."""
+        out = np.empty_like(probs)
+        _label_shift._scale_rows(
+            probs, self.slope, self.bias, FLOOR, out, threads_for(probs.size)
+        )
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class LossSums:
+    """The loss at one point, and its derivatives, as means over the rows.
+
+    Attributes
+    ----------
+    loss : float
+    by_bias : ndarray (K,)
+        Mean calibrated probability less label frequency.
+    by_slope : float
+    cross : ndarray (K,)
+        Second derivatives by bias and slope.
+    slope_curvature : float
+    row_by_slope : ndarray (n,)
+        Each row's derivative by the slope.
+    """
+
+    loss: float
+    by_bias: FloatArray
+    by_slope: float
+    cross: FloatArray
+    slope_curvature: float
+    row_by_slope: FloatArray
+
+
+def loss_sums(
+    probs: FloatMatrix,
+    labels: IntArray,
+    row_weight: FloatArray,
+    slope: float,
+    bias: FloatArray,
+) -> LossSums:
+    """Return the mean loss of the labels and its derivatives, in one pass."""
+    n, n_classes = probs.shape
+    partial, by_slope = partial_sums(n, 2 * n_classes + 3), np.empty(n)
+    _label_shift._scaled_likelihood(
+        probs,
+        labels,
+        row_weight,
+        slope,
+        bias,
+        FLOOR,
+        by_slope,
+        partial,
+        threads_for(probs.size),
+    )
+    sums = partial.sum(axis=0) / row_weight.sum()
+    return LossSums(
+        loss=float(sums[n_classes + 1]),
+        by_bias=sums[:n_classes],
+        by_slope=float(sums[n_classes]),
+        cross=sums[n_classes + 2 : 2 * n_classes + 2],
+        slope_curvature=float(sums[2 * n_classes + 2]),
+        row_by_slope=by_slope,
+    )
+
+
+def information(
+    sums: LossSums, mean: FloatArray, second_moment: FloatMatrix
+) -> FloatMatrix:
+    """Return the Hessian of the mean loss in (bias, slope), shape (K + 1, K + 1).
+
+    Parameters
+    ----------
+    sums : LossSums
+    mean, second_moment : ndarray (K,), (K, K)
+        Of the calibrated probabilities.
+    """
+    n_classes = mean.size
+    out = np.empty((n_classes + 1, n_classes + 1))
+    out[:-1, :-1] = np.diag(mean) - second_moment
+    out[:-1, -1] = out[-1, :-1] = sums.cross
+    out[-1, -1] = sums.slope_curvature
+    return out
+
+
+def solve_gauged(
+    hessian: FloatMatrix, right: FloatMatrix, present: BoolArray
+) -> FloatMatrix:
+    """Solve for (bias, slope): absent classes stay, and the biases sum to zero."""
+    free = np.append(present, True)
+    part = hessian[np.ix_(free, free)].copy()
+    # a constant added to the bias changes nothing: with its sum fixed, part is regular
+    part[:-1, :-1] += 1.0 / part.shape[0]
+    out = np.zeros(right.shape)
+    out[free] = np.linalg.lstsq(part, right[free], rcond=None)[0]
+    return out
+
+
+def fit_bcts(
+    probs: FloatMatrix,
+    labels: IntArray,
+    row_weight: FloatArray | None = None,
+    start: BiasCorrectedTemperature | None = None,
+) -> BiasCorrectedTemperature:
+    """Fit slope and bias by maximum likelihood: Newton's method, first on fewer rows.
+
+    Parameters
+    ----------
+    probs : ndarray (n, K)
+    labels : ndarray (n,)
+        Column numbers.
+    row_weight : ndarray (n,), optional
+        How often each row counts.
+    start : BiasCorrectedTemperature, optional
+        Where to start; it must have the same classes absent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from distfreeuq.label_shift.bcts import fit_bcts
+    >>> rng = np.random.default_rng(0)
+    >>> honest = rng.dirichlet([1, 1, 1], size=20_000)
+    >>> labels = (honest.cumsum(axis=1) < rng.random((20_000, 1))).sum(axis=1)
+    >>> sharp = honest**2 / (honest**2).sum(axis=1, keepdims=True)
+    >>> round(fit_bcts(sharp, labels).slope, 1)
+    0.5
+    """
+    weight = np.ones(probs.shape[0]) if row_weight is None else row_weight
+    n_classes = probs.shape[1]
+    present = np.bincount(labels, weights=weight, minlength=n_classes) > 0
+    if start is None or not np.array_equal(np.isfinite(start.bias), present):
+        start = BiasCorrectedTemperature(1.0, np.where(present, 0.0, -np.inf))
+        n_few = probs.shape[0] // _FEWER
+        if n_few >= max(2048, 20 * n_classes):
+            few = slice(None, None, _FEWER)
+            start = fit_bcts(
+                np.ascontiguousarray(probs[few]),
+                np.ascontiguousarray(labels[few]),
+                np.ascontiguousarray(weight[few]),
+            )
+            if not np.array_equal(np.isfinite(start.bias), present):
+                start = BiasCorrectedTemperature(1.0, np.where(present, 0.0, -np.inf))
+    return _newton(probs, labels, weight, present, start)
+
+
+def _newton(
+    probs: FloatMatrix,
+    labels: IntArray,
+    weight: FloatArray,
+    present: BoolArray,
+    start: BiasCorrectedTemperature,
+) -> BiasCorrectedTemperature:
+    slope, bias = start.slope, start.bias
+    sums = loss_sums(probs, labels, weight, slope, bias)
+    second_moment: FloatMatrix | None = None
+    for _ in range(_MAX_STEPS):
+        breach = _breach(sums)
+        if breach <= TOLERANCE:
+            break
+        if second_moment is None:
+            second_moment = _second_moment(probs, weight, slope, bias)
+        frequencies = np.bincount(labels, weights=weight, minlength=bias.size)
+        mean = sums.by_bias + frequencies / weight.sum()
+        hessian = information(sums, mean, second_moment)
+        gradient = np.append(sums.by_bias, sums.by_slope)
+        step = solve_gauged(hessian, gradient, present)
+        size = 1.0
+        for _ in range(_MAX_HALVINGS):
+            new_slope = slope - size * float(step[-1])
+            new_bias = np.where(present, bias - size * step[:-1], -np.inf)
+            new = loss_sums(probs, labels, weight, new_slope, new_bias)
+            decrease = 1e-4 * size * float(gradient @ step)
+            if new.loss <= sums.loss - decrease + 1e-14 * (1.0 + sums.loss):
+                break
+            size *= 0.5
+        else:
+            break  # no step decreases the loss: it is at its rounding error
+        if _breach(new) > 0.1 * breach:
+            second_moment = None
+        slope, bias, sums = new_slope, new_bias, new
+    bias = np.where(present, bias - bias[present].mean(), -np.inf)
+    return BiasCorrectedTemperature(slope, bias)
+
+
+def _breach(sums: LossSums) -> float:
+    return max(float(np.abs(sums.by_bias).max()), abs(sums.by_slope))
+
+
+def _second_moment(
+    probs: FloatMatrix, weight: FloatArray, slope: float, bias: FloatArray
+) -> FloatMatrix:
+    """Return the mean of P P', from every few-th row where there are plenty."""
+    n, n_classes = probs.shape
+    few = slice(None, None, _FEWER if n >= _FEWER * max(2048, 100 * n_classes) else 1)
+    rows, row_weight = np.ascontiguousarray(probs[few]), weight[few]
+    if not row_weight.any():
+        rows, row_weight = probs, weight
+    scaled = BiasCorrectedTemperature(slope, bias).apply(rows)
+    return gram(scaled, np.sqrt(row_weight)) / float(row_weight.sum())

@@ -1,0 +1,61 @@
+"""What is guaranteed of estimated weights, in words."""
+
+from __future__ import annotations
+
+from distfreeuq.guarantees import Guarantee
+
+SHIFT = "label shift: p(x | y) is the same in source and target"
+ROWS = "rows i.i.d. within each sample, the two samples independent"
+ELSEWHERE = "the classifier was fitted on other rows"
+OVERLAP = "every class of the target occurs in the source"
+
+_BASICS = (SHIFT, OVERLAP, ROWS, ELSEWHERE)
+
+
+def exact_cells() -> Guarantee:
+    """Return the claim of the Clopper-Pearson polytope."""
+    return Guarantee(
+        statement=(
+            "region(delta) holds all true weights at once with probability >= "
+            "1 - delta, in finite samples, whatever the classifier."
+        ),
+        kind="confidence interval",
+        reference=(
+            "Clopper and Pearson (1934) for each cell; Oettli and Prager (1964) for "
+            "the weights they allow (theory page, 4.3)"
+        ),
+        assumptions=_BASICS,
+    )
+
+
+def norm_ball() -> Guarantee:
+    """Return the claim of the l2 region of soft predictions."""
+    return Guarantee(
+        statement=(
+            "region(delta) holds all true weights at once with probability >= "
+            "1 - delta, in finite samples, whatever the classifier; it may be "
+            "unbounded."
+        ),
+        kind="confidence interval",
+        reference="bounded differences of mean vectors (theory page, 4.4)",
+        assumptions=_BASICS,
+    )
+
+
+def likelihood(calibrated: bool) -> Guarantee:
+    """Return the claim of MLLS's intervals."""
+    when = "after BCTS " if calibrated else ""
+    return Guarantee(
+        statement=(
+            "each interval covers its true weight, and region(delta) all of them, with "
+            "the probability it states"
+        ),
+        kind="confidence interval",
+        reference="delta method of the likelihood equations (theory page, 4.6)",
+        assumptions=(
+            *_BASICS,
+            f"{when}the probabilities are calibrated: P(Y = k | f) = f_k in the source",
+            "true weights positive, classes that can be told apart",
+        ),
+        finite_sample=False,
+    )

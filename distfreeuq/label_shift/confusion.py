@@ -1,0 +1,195 @@
+"""The confusion matrix and the target's predictions: all that BBSE and RLLS look at.
+
+C_ij = P(predicted i, class j) in the source and mu_i = P(predicted i) in the target, so
+that under label shift C w = mu. "Soft": with probabilities in place of predictions.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from distfreeuq import bounds
+from distfreeuq._persistence import register
+from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
+from distfreeuq.label_shift.regions import Box, Polytope
+from distfreeuq.label_shift.row_sums import (
+    class_sums,
+    column_sums,
+    count_pairs,
+    gram,
+    predicted_classes,
+)
+from distfreeuq.results import read_only
+
+_WEAK = 3.0
+"""Standard errors from zero within which the smallest singular value is called weak."""
+
+
+@register
+@dataclass(frozen=True, slots=True, eq=False)
+class Confusion:
+    """Sums over both samples.
+
+    Attributes
+    ----------
+    joint : ndarray (K, K)
+        Source rows by predicted class (row) and true class (column): counts, or sums of
+        probabilities if `soft`.
+    target : ndarray (K,)
+        Target rows by predicted class: counts, or sums of probabilities if `soft`.
+    n, m : int
+        Rows of source and target.
+    soft : bool
+    """
+
+    joint: FloatMatrix
+    target: FloatArray
+    n: int
+    m: int
+    soft: bool
+
+    @property
+    def matrix(self) -> FloatMatrix:
+        """C, shape (K, K)."""
+        return self.joint / self.n
+
+    @property
+    def frequencies(self) -> FloatArray:
+        """The target's mean prediction mu, shape (K,)."""
+        return self.target / self.m
+
+    @property
+    def singular_values(self) -> FloatArray:
+        """Of C, descending."""
+        return np.linalg.svd(self.matrix, compute_uv=False)
+
+    @property
+    def is_singular(self) -> bool:
+        """True if C is singular to working precision."""
+        values = self.singular_values
+        cutoff = values[0] * values.size * np.finfo(np.float64).eps
+        return bool(values[-1] <= cutoff)
+
+    @property
+    def condition_number(self) -> float:
+        """Largest over smallest singular value of C; +inf if singular."""
+        values = self.singular_values
+        return math.inf if self.is_singular else float(values[0] / values[-1])
+
+    @property
+    def is_weak(self) -> bool:
+        """True if the smallest singular value is within its noise of zero."""
+        left, values, right = np.linalg.svd(self.matrix)
+        u, v, smallest = left[:, -1], right[-1], values[-1]
+        variance = float(u**2 @ self.matrix @ v**2 - smallest**2) / self.n
+        return bool(smallest <= _WEAK * math.sqrt(max(variance, 0.0)))
+
+
+def hard_confusion(
+    probs: FloatMatrix, labels: IntArray, probs_target: FloatMatrix
+) -> Confusion:
+    """Count predictions: the most likely class, the first one if several tie."""
+    n_classes = probs.shape[1]
+    in_target = np.bincount(predicted_classes(probs_target), minlength=n_classes)
+    return Confusion(
+        joint=read_only(count_pairs(predicted_classes(probs), labels, n_classes)),
+        target=read_only(in_target),
+        n=probs.shape[0],
+        m=probs_target.shape[0],
+        soft=False,
+    )
+
+
+def soft_confusion(
+    probs: FloatMatrix,
+    labels: IntArray,
+    probs_target: FloatMatrix,
+    row_weights: tuple[FloatArray, FloatArray] | None = None,
+) -> Confusion:
+    """Sum probabilities; `row_weights` of both samples: how often each row counts."""
+    n, m = probs.shape[0], probs_target.shape[0]
+    source, target = (np.ones(n), np.ones(m)) if row_weights is None else row_weights
+    return Confusion(
+        joint=read_only(class_sums(probs, labels, source)),
+        target=read_only(column_sums(probs_target, target)),
+        n=n,
+        m=m,
+        soft=True,
+    )
+
+
+def solve(confusion: Confusion) -> FloatArray | None:
+    """Return the w with C w = mu, None if C is singular."""
+    if confusion.is_singular:
+        return None
+    return np.linalg.solve(confusion.matrix, confusion.frequencies)
+
+
+def normalise(raw: FloatArray, source_prior: FloatArray) -> FloatArray:
+    """Return the weights clipped at zero and divided by sum_k p_k w_k."""
+    clipped = np.maximum(raw, 0.0)
+    total = float(source_prior @ clipped)
+    return clipped / total if total > 0 else np.ones_like(clipped)
+
+
+def hard_covariance(confusion: Confusion, w: FloatArray) -> FloatMatrix:
+    """Return the delta-method covariance of BBSE's weights (theory page, 4.5)."""
+    c, mu, cw = confusion.matrix, confusion.frequencies, confusion.matrix @ w
+    source = np.diag(c @ w**2) - np.outer(cw, cw)
+    target = np.diag(mu) - np.outer(mu, mu)
+    return _through_inverse(c, source / confusion.n + target / confusion.m)
+
+
+def soft_covariance(
+    confusion: Confusion,
+    w: FloatArray,
+    probs: FloatMatrix,
+    labels: IntArray,
+    target_gram: FloatMatrix,
+) -> FloatMatrix:
+    """Return the same for soft BBSE: covariances of f(X) w_Y and of f(X')."""
+    n, m, mu = confusion.n, confusion.m, confusion.frequencies
+    cw = confusion.matrix @ w
+    source = gram(probs, np.abs(w)[labels]) / n - np.outer(cw, cw)
+    target = target_gram / m - np.outer(mu, mu)
+    return _through_inverse(confusion.matrix, source / n + target / m)
+
+
+def _through_inverse(c: FloatMatrix, middle: FloatMatrix) -> FloatMatrix:
+    """Return C^-1 M C^-T."""
+    half = np.linalg.solve(c, middle)
+    return np.linalg.solve(c, half.T)
+
+
+def exact_region(confusion: Confusion, delta: float) -> Polytope:
+    """Return the Clopper-Pearson polytope: P(w inside) >= 1 - delta at every n and m.
+
+    Each of the K^2 + K cells has its interval at level delta / (K^2 + K).
+    """
+    n_classes = confusion.target.size
+    each = delta / (n_classes * (n_classes + 1))
+    lower, upper = bounds.clopper_pearson(confusion.joint, confusion.n, each)
+    mu_low, mu_high = bounds.clopper_pearson(confusion.target, confusion.m, each)
+    return Polytope(lower, upper, mu_low, mu_high, True)
+
+
+def norm_region(confusion: Confusion, delta: float) -> Box:
+    """Return a box around the l2 ball of the theory page, 4.4.
+
+    P(w inside) >= 1 - delta at every n and m, for hard or soft predictions. Where the
+    confusion matrix may be singular for all that the bound knows, it is unbounded.
+    """
+    n_classes = confusion.target.size
+    raw = solve(confusion)
+    source, target = (
+        (1.0 + math.sqrt(2.0 * math.log(2.0 / delta))) / math.sqrt(rows)
+        for rows in (confusion.n, confusion.m)
+    )
+    room = float(confusion.singular_values[-1]) - source
+    if raw is None or room <= 0.0:
+        return Box(np.zeros(n_classes), np.full(n_classes, np.inf), True)
+    radius = (target + float(np.abs(raw).max()) * source) / room
+    return Box(np.maximum(raw - radius, 0.0), raw + radius, True)
