@@ -54,7 +54,7 @@ def test_many_values_and_threads(dtype, closed_right, n_edges):
     edges = np.sort(rng.random(n_edges))
     edges[::3] = (
         np.round(edges[::3] * 64) / 64
-    )  # several on one place, some at the ends
+    )  # tied edges, some at the ends
     edges = np.sort(edges).astype(dtype)
     values = np.concatenate(
         [rng.random(60_000), np.arange(8193) / 8192, np.repeat(edges, 2)]
