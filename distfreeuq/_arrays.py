@@ -61,7 +61,12 @@ def as_floats(array: AnyArray) -> npt.NDArray[np.floating[Any]] | None:
         return _floats_in_objects(array)
     if kind not in "fiub":
         return None
-    dtype = np.float32 if kind == "f" and array.dtype.itemsize <= 4 else np.float64
+    single = kind == "f" and array.dtype.itemsize <= 4
+    return as_native(array, np.float32 if single else np.float64)
+
+
+def as_native(array: AnyArray, dtype: type[np.generic]) -> AnyArray:
+    """Return what a kernel can read: the same memory if it is that, else a copy."""
     flags = array.flags
     if array.dtype == dtype and flags.c_contiguous and flags.aligned:
         return array

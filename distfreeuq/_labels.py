@@ -94,7 +94,7 @@ def column_numbers(
 
 def _numbered(door: Door, array: AnyArray, n_classes: int, parameter: str) -> IntArray:
     if array.min() >= 0 and array.max() < n_classes:  # false for NaN
-        labels = np.ascontiguousarray(array, dtype=np.int64)
+        labels = _arrays.as_native(array, np.int64)
         if array.dtype.kind != "f" or (labels == array).all():
             return labels
     valid = (array >= 0) & (array < n_classes) & (array == np.floor(array))

@@ -148,6 +148,18 @@ def test_native_contiguous_input_is_not_copied(dtype):
     assert np.shares_memory(door.weights(UNIFORMS, "weights", N), UNIFORMS)
 
 
+def test_what_a_kernel_could_not_read_is_copied_once():
+    door = Door("test")
+    for change in FORMS.values():
+        for checked in (
+            door.probs(change(PROBS))[0],
+            door.labels(change(LABELS), range(3), N),
+            door.uniforms(change(UNIFORMS), N),
+        ):
+            assert type(checked) is np.ndarray and checked.dtype.isnative
+            assert checked.flags.c_contiguous and checked.flags.aligned
+
+
 def test_one_column_is_the_probability_of_class_one():
     positive = PROBS[:, 0]
     both = np.column_stack([1 - positive, positive])
