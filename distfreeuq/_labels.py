@@ -39,7 +39,9 @@ def class_names(
         door.refuse("classes", must, describe(given))
     try:
         names = tuple(_arrays.plain(name) for name in given)
-    except TypeError:
+    except Exception:  # TypeError as a rule, but the iterator is the user's
+        names = None
+    if names is None:
         door.refuse("classes", must, describe(given))
     if len(names) != n_classes:
         must = f"one name for each of the {n_classes} columns"

@@ -14,7 +14,7 @@ import secrets
 import zipfile
 from os import PathLike
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -37,10 +37,10 @@ def register(cls: _Class) -> _Class:
     return cls
 
 
-def refuse_file(path: Any, why: str) -> NoReturn:
-    """Raise the error for a file that cannot be read back."""
+def not_ours(path: Any, why: str) -> InputError:
+    """Return the error for a file that cannot be read back."""
     got = repr(os.fspath(path)) if isinstance(path, str | PathLike) else describe(path)
-    raise InputError(
+    return InputError(
         "The 'path' parameter of load must be a file written by a result's save "
         f"method. Got {got} instead: {why}."
     )
@@ -92,7 +92,7 @@ def _write(file: Any, arrays: dict[str, AnyArray]) -> None:
 def load(path: str | PathLike[str]) -> Any:
     """Read what `save` wrote; anything else is an InputError."""
     if not isinstance(path, str | PathLike):
-        refuse_file(path, "it is no path")
+        raise not_ours(path, "it is no path")
     try:
         # opened here, because np.load would leave a damaged file open
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
@@ -101,20 +101,20 @@ def load(path: str | PathLike[str]) -> Any:
         if document["format"] != _FORMAT or document["version"] < 1:
             raise ValueError("this is another format")
     except FileNotFoundError:
-        refuse_file(path, "there is no such file")
+        raise not_ours(path, "there is no such file") from None
     except (OSError, MemoryError) as error:
-        refuse_file(path, f"it cannot be read ({error})")
+        raise not_ours(path, f"it cannot be read ({error})") from None
     except Exception:  # whatever the readers make of a foreign file
-        refuse_file(path, "it is damaged or has another format")
+        raise not_ours(path, "it is damaged or has another format") from None
     if document["version"] > _FORMAT_VERSION:
-        refuse_file(path, "it was written by a newer version of distfreeuq")
+        raise not_ours(path, "it was written by a newer version of distfreeuq")
     content = document.get("content")
     if document.get("checksum") != _checksum(content):
-        refuse_file(path, "its content was changed after it was saved")
+        raise not_ours(path, "its content was changed after it was saved")
     try:
         return _decode(content, arrays)
     except Exception as error:
-        refuse_file(path, f"its content is not understood ({error})")
+        raise not_ours(path, f"its content is not understood ({error})") from None
 
 
 def _checksum(content: Any) -> str:

@@ -76,7 +76,7 @@ class Door:
         try:
             number = float(value)
         except OverflowError:  # an integer or a fraction beyond float64
-            self.refuse(parameter, must, describe(value))
+            number = np.nan
         inside = low < number < high if open_ends else low <= number <= high
         if not inside:
             self.refuse(parameter, must, describe(value))
@@ -191,8 +191,9 @@ class Door:
         """Return an array of any kind, the value's own memory where it is one."""
         try:
             return _arrays.as_array(value)
-        except NotAnArray as got:
-            self.refuse(parameter, f"an array of {what}", str(got))
+        except NotAnArray as reason:
+            got = str(reason)
+        self.refuse(parameter, f"an array of {what}", got)
 
     def _floats(self, array: AnyArray, parameter: str, what: str) -> FloatArray:
         """Return native contiguous float32 or float64, copying only if needed."""

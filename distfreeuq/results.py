@@ -95,5 +95,5 @@ def load(path: str | PathLike[str]) -> Any:
     """
     result = _persistence.load(path)
     if not isinstance(result, Result):
-        _persistence.refuse_file(path, "it holds no result")
+        raise _persistence.not_ours(path, "it holds no result")
     return result
