@@ -84,9 +84,12 @@ def _floats_in_objects(array: AnyArray) -> npt.NDArray[np.float64] | None:
 
 
 def as_items(array: AnyArray) -> list[Any]:
-    """Return the entries of a vector as Python objects, datetimes as datetimes."""
-    if array.dtype.kind in "mM" and np.datetime_data(array.dtype)[0] in _BELOW_MICRO:
-        array = array.astype(f"{array.dtype.kind}8[us]")
+    """Return the entries of a vector as Python objects, dates as dates."""
+    kind = array.dtype.kind
+    if kind in "mM" and np.datetime_data(array.dtype)[0] in _BELOW_MICRO:
+        micro = array.astype(f"{kind}8[us]")
+        if np.array_equal(micro, array, equal_nan=True):
+            array = micro
     items: list[Any] = array.tolist()
     return items
 
@@ -96,9 +99,8 @@ _BELOW_MICRO = ("ns", "ps", "fs", "as")  # units that NumPy would turn into inte
 
 def plain(name: Any) -> Hashable:
     """Return a NumPy scalar as the Python object it stands for."""
-    if isinstance(name, np.generic):
-        item: Hashable = as_items(np.asarray(name).reshape(1))[0]
-        return item
+    if isinstance(name, np.generic) and name == name:  # Python has no NaT
+        name = as_items(np.asarray(name).reshape(1))[0]
     hashable: Hashable = name
     return hashable
 

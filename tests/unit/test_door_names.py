@@ -72,6 +72,18 @@ def test_dates_as_class_names(unit):
         dfu.split_conformal(PROBS, labels, classes=[*days[:2], None])
 
 
+def test_dates_that_are_not_quite_the_same_and_dates_that_are_missing():
+    days = np.array(["2020-01-01", "2020-01-02", "2020-01-03"], dtype="M8[ns]")
+    labels = days[LABELS] + np.timedelta64(1, "ns")
+    with pytest.raises(InputError, match="at row 0 instead"):
+        dfu.split_conformal(PROBS, labels, classes=days)
+    missing = [np.datetime64("NaT"), "b", "c"]
+    with refused("classes", "distinct names, none of them missing", "NaT"):
+        dfu.split_conformal(PROBS, LABELS, classes=missing)
+    with pytest.raises(InputError, match="at row 0 instead"):
+        dfu.split_conformal(PROBS, missing[:1] * N, classes=[None, "b", "c"])
+
+
 def test_numpy_names_become_plain_ones_and_0_to_k_are_numbers():
     names = dfu.split_conformal(PROBS, LABELS, classes=np.arange(3), rng=0).classes
     assert names == range(3)
