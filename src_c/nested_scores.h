@@ -11,12 +11,13 @@
    Exact sums. Probabilities are rounded to multiples of 2^-52 before they are added; a sum
    of such numbers that stays below 2 is exact in double precision. The order of summation
    then does not matter: a label's score is the same, bit for bit, at calibration (one pass,
-   unsorted), in a prediction set (selection) and in the matrix of all scores (sorted). */
+   unsorted), in a prediction set (selection) and in the matrix of all scores (buckets). */
 #ifndef DISTFREEUQ_NESTED_SCORES_H
 #define DISTFREEUQ_NESTED_SCORES_H
 
 #include <math.h>
 #include <string.h>
+#include "masses_above.h"
 #include "portability.h"
 
 enum { SCORE_LAC, SCORE_APS, SCORE_RAPS, SCORE_SAPS, SCORE_RANK, SCORE_MARGIN };
@@ -27,8 +28,6 @@ typedef struct {
     double k_reg;
     double weight; /* SAPS: added per rank beyond the first */
 } nested_score;
-
-ALWAYS_INLINE double on_grid(double p) { return (p + 1.0) - 1.0; }
 
 ALWAYS_INLINE double score_at(const nested_score *s, double mass_above, double n_above,
                               double p, double top, double rival, double u)
@@ -51,42 +50,129 @@ ALWAYS_INLINE double score_at(const nested_score *s, double mass_above, double n
     }
 }
 
-/* Bottom-up merge sort, largest first: O(n log n) whatever the input, no branch to predict
-   in the merge. Returns the sorted array, which is `a` or `scratch`. */
-static double *sort_descending(double *a, double *scratch, ptrdiff_t n)
+/* Room for what is known of some labels of one row, in one piece of memory. */
+typedef struct {
+    double *p, *mass_above, *n_above, *score;
+    uint32_t *label;
+    groups by_size;
+} row_buffers;
+
+/* With room for K labels. `p` is what to free, and NULL if there is no memory. */
+static row_buffers allocate_buffers(ptrdiff_t K)
 {
-    enum { RUN = 12 };
-    for (ptrdiff_t start = 0; start < n; start += RUN) {
-        ptrdiff_t stop = start + RUN < n ? start + RUN : n;
-        for (ptrdiff_t i = start + 1; i < stop; i++) {
-            double x = a[i];
-            ptrdiff_t j = i;
-            for (; j > start && a[j - 1] < x; j--)
-                a[j] = a[j - 1];
-            a[j] = x;
-        }
+    row_buffers b;
+    size_t room = (size_t)K + LANES; /* so that whole LANES can be written */
+    b.p = (double *)malloc(room * (5 * sizeof(double) + 4 * sizeof(uint32_t)));
+    b.mass_above = b.p + room;
+    b.n_above = b.mass_above + room;
+    b.score = b.n_above + room;
+    b.by_size.value = b.score + room;
+    b.label = (uint32_t *)(b.by_size.value + room);
+    b.by_size.place = b.label + room;
+    b.by_size.bucket = b.by_size.place + room;
+    b.by_size.end = b.by_size.bucket + room;
+    return b;
+}
+
+ALWAYS_INLINE void score_as(nested_score s, const row_buffers *b, ptrdiff_t m,
+                            double mass_before, double n_before, double top, double u,
+                            double *RESTRICT out)
+{
+    for (ptrdiff_t j = 0; j < m; j++)
+        out[j] = score_at(&s, mass_before + b->mass_above[j], n_before + b->n_above[j],
+                          b->p[j], top, top, u);
+}
+
+/* Scores of m labels with the probabilities b->p, to which come others that are all more
+   likely, with mass `mass_before`. For scores that depend on what stands above. */
+ALWAYS_INLINE void score_labels(const nested_score *s, row_buffers *b, ptrdiff_t m,
+                                double mass_before, double n_before, double top, double u,
+                                double *RESTRICT out)
+{
+    if (m <= FEW)
+        masses_above_few(b->p, m, b->mass_above, b->n_above);
+    else
+        masses_above_many(b->p, m, b->mass_above, b->n_above, b->by_size);
+    nested_score known = *s; /* a loop for each kind, without a branch inside */
+    switch (s->kind) {
+    case SCORE_APS:
+        known.kind = SCORE_APS;
+        score_as(known, b, m, mass_before, n_before, top, u, out);
+        break;
+    case SCORE_RAPS:
+        known.kind = SCORE_RAPS;
+        score_as(known, b, m, mass_before, n_before, top, u, out);
+        break;
+    case SCORE_SAPS:
+        known.kind = SCORE_SAPS;
+        score_as(known, b, m, mass_before, n_before, top, u, out);
+        break;
+    default:
+        known.kind = SCORE_RANK;
+        score_as(known, b, m, mass_before, n_before, top, u, out);
     }
-    for (ptrdiff_t width = RUN; width < n; width *= 2) {
-        for (ptrdiff_t start = 0; start < n; start += 2 * width) {
-            ptrdiff_t middle = start + width < n ? start + width : n;
-            ptrdiff_t stop = start + 2 * width < n ? start + 2 * width : n;
-            ptrdiff_t left = start, right = middle, out = start;
-            while (left < middle && right < stop) {
-                double x = a[left], y = a[right];
-                int take_left = x >= y;
-                scratch[out++] = take_left ? x : y;
-                left += take_left;
-                right += !take_left;
-            }
-            memcpy(scratch + out, a + left, (size_t)(middle - left) * sizeof(double));
-            out += middle - left;
-            memcpy(scratch + out, a + right, (size_t)(stop - right) * sizeof(double));
+}
+
+/* Where the labels of a row part at one threshold: entries from `in` on have scores of at
+   most the threshold, those up to `out` have larger ones, the rest is not yet known. */
+typedef struct {
+    double threshold;
+    double in, score_in, n_above_in;
+    double out, score_out, n_above_out, mass_above_out; /* the mass is -1 if not known */
+} bracket;
+
+ALWAYS_INLINE bracket open_bracket(double threshold, ptrdiff_t K)
+{
+    bracket b = {threshold, INFINITY, 0.0, 0.0, -1.0, 0.0, (double)K, -1.0};
+    return b;
+}
+
+ALWAYS_INLINE double n_between(const bracket *b) { return b->n_above_out - b->n_above_in; }
+
+/* An entry p of the row, and its score, are known. */
+ALWAYS_INLINE void tighten(bracket *b, double p, double score, double n_above,
+                           double mass_above)
+{
+    if (score <= b->threshold) {
+        if (p < b->in) {
+            b->in = p;
+            b->score_in = score;
+            b->n_above_in = n_above;
         }
-        double *swap = a;
-        a = scratch;
-        scratch = swap;
+    } else if (p > b->out) {
+        b->out = p;
+        b->score_out = score;
+        b->n_above_out = n_above;
+        b->mass_above_out = mass_above;
     }
-    return a;
+}
+
+/* Where to look next: a few entries beyond where the threshold seems to be crossed, so that
+   the bracket closes from both sides. A bad guess costs a look, and changes no result. */
+static double next_look(const nested_score *s, const bracket *b)
+{
+    const double beyond = 6.0;
+    if (b->in < INFINITY && b->out >= 0.0) {
+        double share = (b->threshold - b->score_in) / (b->score_out - b->score_in);
+        share = share >= 0.0 && share <= 1.0 ? share : 0.5;
+        share += (share < 0.5 ? beyond : -beyond) / n_between(b);
+        share = share < 0.02 ? 0.02 : (share > 0.98 ? 0.98 : share);
+        if (b->out > 0.0 && b->in > 2.0 * b->out)
+            return b->in * exp(share * log(b->out / b->in));
+        return b->in + share * (b->out - b->in);
+    }
+    /* One side is open: as far as the neighbours' scores and a 1/p law of ranks suggest. */
+    int has_in = b->in < INFINITY;
+    double p = has_in ? b->in : b->out;
+    double score = has_in ? b->score_in : b->score_out;
+    double n_above = has_in ? b->n_above_in : b->n_above_out;
+    double step = s->kind == SCORE_RANK   ? 1.0
+                  : s->kind == SCORE_SAPS ? s->weight
+                                          : p + s->penalty;
+    double n_away = fabs(b->threshold - score) / step;
+    n_away = n_away < n_above + 1.0 ? n_away : n_above + 1.0;
+    double factor = 1.0 + 2.0 * (n_away + beyond) / (n_above + 2.0);
+    return has_in ? p / factor : p * factor;
 }
 
 ALWAYS_INLINE double median_of_3(double a, double b, double c)

@@ -5,15 +5,16 @@
 ALWAYS_INLINE void NAMED(above)(const REAL *RESTRICT row, ptrdiff_t K, double p,
                                 double *mass_above, double *n_above)
 {
-    double mass = 0.0, count = 0.0;
+    double mass = 0.0;
+    int64_t count = 0;
     PRAGMA(omp simd reduction(+ : mass, count))
     for (ptrdiff_t k = 0; k < K; k++) {
-        double x = (double)row[k], x_on_grid = on_grid(x);
-        mass += x > p ? x_on_grid : 0.0;
-        count += x > p ? 1.0 : 0.0;
+        double x = (double)row[k], counted = x > p ? x : 0.0;
+        mass += on_grid(counted);
+        count += x > p;
     }
     *mass_above = mass;
-    *n_above = count;
+    *n_above = (double)count;
 }
 
 ALWAYS_INLINE double NAMED(largest)(const REAL *RESTRICT row, ptrdiff_t K)
@@ -31,15 +32,16 @@ ALWAYS_INLINE double NAMED(largest)(const REAL *RESTRICT row, ptrdiff_t K)
 ALWAYS_INLINE void NAMED(two_largest)(const REAL *RESTRICT row, ptrdiff_t K, double *first,
                                       double *second)
 {
-    double top = -1.0, next = -1.0;
+    double top = NAMED(largest)(row, K), next = -1.0;
+    int64_t n_top = 0;
+    PRAGMA(omp simd reduction(max : next) reduction(+ : n_top))
     for (ptrdiff_t k = 0; k < K; k++) {
-        double x = (double)row[k];
-        double beaten = x > top ? top : x;
-        top = x > top ? x : top;
+        double x = (double)row[k], beaten = x < top ? x : -1.0;
         next = beaten > next ? beaten : next;
+        n_top += x == top;
     }
     *first = top;
-    *second = next;
+    *second = n_top > 1 ? top : next;
 }
 
 VECTOR_CLONES
@@ -65,151 +67,171 @@ static void NAMED(true_label_scores)(const nested_score *s, const REAL *probs, p
     }
 }
 
+/* Scores of all labels of a row that need no other entry but the largest: LAC, margin. */
+ALWAYS_INLINE void NAMED(score_row)(const nested_score *s, const REAL *RESTRICT row,
+                                    ptrdiff_t K, double *RESTRICT out)
+{
+    if (s->kind == SCORE_LAC) {
+        for (ptrdiff_t k = 0; k < K; k++)
+            out[k] = 1.0 - (double)row[k];
+        return;
+    }
+    double top, next;
+    NAMED(two_largest)(row, K, &top, &next);
+    for (ptrdiff_t k = 0; k < K; k++) {
+        double p = (double)row[k], rival = p == top ? next : top;
+        out[k] = rival - p;
+    }
+}
+
 /* Scores of every label, out of shape (n, K). Returns -1 if out of memory. */
 VECTOR_CLONES
 static int NAMED(all_label_scores)(const nested_score *s, const REAL *probs, ptrdiff_t K,
                                    const double *uniforms, ptrdiff_t start, ptrdiff_t stop,
                                    double *out)
 {
-    double *memory = (double *)malloc(3 * (size_t)K * sizeof(double));
-    if (memory == NULL)
+    int by_label = s->kind == SCORE_LAC || s->kind == SCORE_MARGIN;
+    row_buffers b = allocate_buffers(K);
+    if (b.p == NULL)
         return -1;
-    double *group_scores = memory + 2 * K;
     for (ptrdiff_t i = start; i < stop; i++) {
         const REAL *row = probs + i * K;
-        double *scores = out + i * K;
+        if (by_label) {
+            NAMED(score_row)(s, row, K, out + i * K);
+            continue;
+        }
         for (ptrdiff_t k = 0; k < K; k++)
-            memory[k] = (double)row[k];
-        double *sorted = sort_descending(memory, memory + K, K);
-        double top = sorted[0], next = K > 1 ? sorted[1] : -1.0;
-
-        /* Keep the distinct values only, each with the score its labels share. */
-        double mass = 0.0;
-        ptrdiff_t n_groups = 0, k = 0;
-        while (k < K) {
-            double p = sorted[k];
-            ptrdiff_t after = k + 1;
-            while (after < K && sorted[after] == p)
-                after++;
-            double rival = p == top ? next : top;
-            group_scores[n_groups] = score_at(s, mass, (double)k, p, top, rival, uniforms[i]);
-            sorted[n_groups++] = p;
-            mass += (double)(after - k) * on_grid(p);
-            k = after;
-        }
-        for (k = 0; k < K; k++) {
-            double p = (double)row[k];
-            const double *base = sorted; /* branch-free search for p, which is there */
-            for (ptrdiff_t len = n_groups; len > 1;) {
-                ptrdiff_t half = len / 2;
-                base += base[half] >= p ? half : 0;
-                len -= half;
-            }
-            scores[k] = group_scores[base - sorted];
-        }
+            b.p[k] = (double)row[k];
+        double top = s->kind == SCORE_SAPS ? NAMED(largest)(row, K) : 0.0;
+        score_labels(s, &b, K, 0.0, 0.0, top, uniforms[i], out + i * K);
     }
-    free(memory);
+    free(b.p);
     return 0;
 }
 
-/* The smallest probability whose score is at most `threshold`; +inf if there is none.
-
-   Weighted selection: a pivot's score tells on which side of it the cutoff lies, and only
-   that side is kept. Expected O(K), and the rest is sorted if the pivots are unlucky.
-   `buffer` has room for 2 K doubles. */
-ALWAYS_INLINE double NAMED(set_cutoff)(const nested_score *s, const REAL *RESTRICT row,
-                                       ptrdiff_t K, double threshold, double top, double u,
-                                       double *RESTRICT buffer)
+/* One look at a row: what stands above `at`, and the largest entry that does not, or -1. */
+ALWAYS_INLINE void NAMED(look)(const REAL *RESTRICT row, ptrdiff_t K, double at,
+                               double *mass_above, double *n_above, double *entry)
 {
-    enum { SMALL = 24, MAX_ROUNDS = 40 };
-    double cutoff = INFINITY, mass_done = 0.0, n_done = 0.0;
-    ptrdiff_t m = K;
-    for (ptrdiff_t k = 0; k < K; k++)
-        buffer[k] = (double)row[k];
-
-    for (int round = 0; m > SMALL && round < MAX_ROUNDS; round++) {
-        ptrdiff_t step = m / 9;
-        const double *b = buffer;
-        double pivot = median_of_3(median_of_3(b[0], b[step], b[2 * step]),
-                                   median_of_3(b[3 * step], b[4 * step], b[5 * step]),
-                                   median_of_3(b[6 * step], b[7 * step], b[8 * step]));
-        double mass, count;
-        above_f64(buffer, m, pivot, &mass, &count);
-        ptrdiff_t kept = 0;
-        if (score_at(s, mass_done + mass, n_done + count, pivot, top, top, u) <= threshold) {
-            cutoff = pivot;
-            for (ptrdiff_t k = 0; k < m; k++) {
-                double x = buffer[k];
-                buffer[kept] = x;
-                kept += x < pivot;
-            }
-            double n_equal = (double)(m - kept) - count;
-            mass_done += mass + n_equal * on_grid(pivot);
-            n_done += count + n_equal;
-        } else {
-            for (ptrdiff_t k = 0; k < m; k++) {
-                double x = buffer[k];
-                buffer[kept] = x;
-                kept += x > pivot;
-            }
-        }
-        m = kept;
+    double mass = 0.0, largest = -1.0;
+    int64_t count = 0;
+    PRAGMA(omp simd reduction(+ : mass, count) reduction(max : largest))
+    for (ptrdiff_t k = 0; k < K; k++) {
+        double x = (double)row[k];
+        double counted = x > at ? x : 0.0, other = x > at ? -1.0 : x;
+        mass += on_grid(counted);
+        count += x > at;
+        largest = other > largest ? other : largest;
     }
-
-    const double *sorted = sort_descending(buffer, buffer + K, m);
-    for (ptrdiff_t k = 0; k < m;) {
-        double p = sorted[k];
-        if (!(score_at(s, mass_done, n_done, p, top, top, u) <= threshold))
-            break;
-        cutoff = p;
-        for (; k < m && sorted[k] == p; k++) {
-            mass_done += on_grid(p);
-            n_done += 1.0;
-        }
-    }
-    return cutoff;
+    *mass_above = mass;
+    *n_above = (double)count;
+    *entry = largest;
 }
 
-/* Labels between the cutoffs of the smallest and the largest finite threshold: in or out by
-   their own class's threshold. Only these few are sorted. */
-ALWAYS_INLINE void NAMED(decide_between)(const nested_score *s, const REAL *row, ptrdiff_t K,
-                                         const double *thresholds, double never_below,
-                                         double sure_from, double top, double u,
-                                         double *buffer, uint8_t *mask)
+/* Entries between `out` and `in`, and their labels; returns their number. */
+ALWAYS_INLINE ptrdiff_t NAMED(gather_between)(const REAL *RESTRICT row, ptrdiff_t K,
+                                              double out, double in, int are_rare,
+                                              double *RESTRICT p, uint32_t *RESTRICT label)
 {
-    double mass = 0.0, count = 0.0;
+    enum { BLOCK = 8 };
     ptrdiff_t m = 0;
-    for (ptrdiff_t k = 0; k < K; k++) {
-        double p = (double)row[k];
-        mass += p >= sure_from ? on_grid(p) : 0.0;
-        count += p >= sure_from ? 1.0 : 0.0;
-        buffer[m] = p;
-        m += p >= never_below && p < sure_from;
-    }
-    if (m == 0)
-        return;
-    double *sorted = sort_descending(buffer, buffer + K, m);
-    double *scores = sorted == buffer ? buffer + K : buffer;
-    for (ptrdiff_t j = 0; j < m;) {
-        double p = sorted[j], shared = score_at(s, mass, count, p, top, top, u);
-        for (; j < m && sorted[j] == p; j++) {
-            scores[j] = shared;
-            mass += on_grid(p);
-            count += 1.0;
+    for (ptrdiff_t first = 0; first < K; first += BLOCK) {
+        ptrdiff_t stop = first + BLOCK < K ? first + BLOCK : K;
+        if (are_rare && first + BLOCK <= K) { /* most blocks are passed over as a whole */
+            double largest = -1.0;
+            PRAGMA(omp simd reduction(max : largest))
+            for (int j = 0; j < BLOCK; j++) {
+                double x = (double)row[first + j], candidate = x < in ? x : -1.0;
+                largest = candidate > largest ? candidate : largest;
+            }
+            if (!(largest > out))
+                continue;
+        }
+        for (ptrdiff_t k = first; k < stop; k++) {
+            double x = (double)row[k];
+            p[m] = x;
+            label[m] = (uint32_t)k;
+            m += (x > out) & (x < in);
         }
     }
-    for (ptrdiff_t k = 0; k < K; k++) {
-        double p = (double)row[k];
-        if (p < never_below || p >= sure_from)
-            continue;
-        ptrdiff_t low = 0;
-        for (ptrdiff_t len = m; len > 1;) {
-            ptrdiff_t half = len / 2;
-            low += sorted[low + half] >= p ? half : 0;
-            len -= half;
-        }
-        mask[k] = scores[low] <= thresholds[k];
+    return m;
+}
+
+/* The median of three entries between `out` and `in`; -1 if no three are found. The search
+   starts at place k and jumps about, so that sorted rows are no worse than others. */
+ALWAYS_INLINE double NAMED(sample_between)(const REAL *RESTRICT row, ptrdiff_t K, ptrdiff_t k,
+                                           double out, double in)
+{
+    double found[3];
+    ptrdiff_t n_found = 0, jump = (ptrdiff_t)(0.6180339887 * (double)K) | 1;
+    for (ptrdiff_t seen = 0; seen < K && n_found < 3; seen++) {
+        double x = (double)row[k];
+        if (x > out && x < in)
+            found[n_found++] = x;
+        k = k + jump < K ? k + jump : k + jump - K;
     }
+    return n_found < 3 ? -1.0 : median_of_3(found[0], found[1], found[2]);
+}
+
+/* Marks the labels with scores of at most their threshold; returns how many they are.
+
+   The row is looked at until all but a few labels are known to be in or out; those few are
+   scored. `lowest` and `highest` are the extremes of the finite thresholds per class, or both
+   the one threshold of the row if `thresholds` is NULL. `at` is where to look first, and
+   becomes where the next row might be looked at first: that can save looks, and nothing
+   else. If looks do not help, what is left is scored, however much it is. */
+ALWAYS_INLINE int64_t NAMED(mark_labels)(const nested_score *s, const REAL *RESTRICT row,
+                                         ptrdiff_t K, const double *thresholds, double lowest,
+                                         double highest, double top, double u, double *at,
+                                         row_buffers *b, uint8_t *RESTRICT in_set)
+{
+    enum { MAX_LOOKS = 12, GUESSES = 3 };
+    bracket low = open_bracket(lowest, K), high = open_bracket(highest, K);
+    double n_left = (double)K, look_at = *at;
+    for (int looks = 1; looks <= MAX_LOOKS && look_at >= 0.0; looks++) {
+        double mass, count, entry;
+        NAMED(look)(row, K, look_at, &mass, &count, &entry);
+        /* If all stand above, there is nothing to be found down there. */
+        double score = entry < 0.0 ? INFINITY : score_at(s, mass, count, entry, top, top, u);
+        entry = entry < 0.0 ? look_at : entry;
+        tighten(&low, entry, score, count, mass);
+        tighten(&high, entry, score, count, mass);
+        const bracket *wider = n_between(&low) >= n_between(&high) ? &low : &high;
+        if (high.n_above_out - low.n_above_in <= FEW || n_between(wider) <= LANES
+            || low.in <= 0.0)
+            break;
+        int is_halved = n_between(wider) <= 0.5 * n_left;
+        n_left = n_between(wider);
+        look_at = looks < GUESSES || is_halved
+                      ? next_look(s, wider)
+                      : NAMED(sample_between)(row, K, looks * (K / MAX_LOOKS) % K, wider->out,
+                                              wider->in);
+    }
+    if (low.in < INFINITY)
+        *at = 0.5 * (low.in + (high.out > 0.0 ? high.out : 0.0));
+    else if (high.out > 0.0)
+        *at = high.out;
+
+    if (high.mass_above_out < 0.0)
+        NAMED(above)(row, K, high.out, &high.mass_above_out, &high.n_above_out);
+    int are_rare = 16.0 * (high.n_above_out - low.n_above_in) < (double)K;
+    ptrdiff_t m =
+        NAMED(gather_between)(row, K, high.out, low.in, are_rare, b->p, b->label);
+    double mass_in = high.mass_above_out, n_in = high.n_above_out - (double)m;
+    for (ptrdiff_t j = 0; j < m; j++)
+        mass_in -= on_grid(b->p[j]);
+    score_labels(s, b, m, mass_in, n_in, top, u, b->score);
+
+    for (ptrdiff_t k = 0; k < K; k++)
+        in_set[k] = (double)row[k] >= low.in;
+    int64_t size = (int64_t)n_in;
+    for (ptrdiff_t j = 0; j < m; j++) {
+        uint32_t k = b->label[j];
+        int is_in = b->score[j] <= (thresholds == NULL ? lowest : thresholds[k]);
+        in_set[k] = (uint8_t)is_in;
+        size += is_in;
+    }
+    return size;
 }
 
 /* Prediction sets {k : score_k <= threshold}; mask of shape (n, K), sizes of shape (n,).
@@ -232,52 +254,59 @@ static int NAMED(prediction_sets)(const nested_score *s, const REAL *probs, ptrd
         else
             some_infinite = 1;
     }
-    double *buffer = (double *)malloc(2 * (size_t)K * sizeof(double));
-    if (buffer == NULL)
+    row_buffers b = allocate_buffers(K);
+    if (b.p == NULL)
         return -1;
 
+    double look_at = 1.0 / (double)K;
     for (ptrdiff_t i = start; i < stop; i++) {
         const REAL *RESTRICT row = probs + i * K;
         uint8_t *RESTRICT in_set = mask + i * K;
-        double u = uniforms[i], top = 0.0, next = 0.0;
+        double u = uniforms[i], top = 0.0;
+        int64_t size = -1; /* not counted yet */
         if (one_per_row)
             lowest = highest = thresholds[i];
+        if (never_empty || s->kind == SCORE_SAPS)
+            top = NAMED(largest)(row, K);
 
-        if (by_label) {
-            NAMED(two_largest)(row, K, &top, &next);
-            for (ptrdiff_t k = 0; k < K; k++) {
-                double p = (double)row[k];
-                in_set[k] = score_at(s, 0.0, 0.0, p, top, p == top ? next : top, u)
-                            <= (one_per_row ? lowest : thresholds[k]);
-            }
-        } else if (lowest == INFINITY) {
+        if (lowest == INFINITY) {
             memset(in_set, 1, (size_t)K);
-        } else {
-            if (never_empty || s->kind == SCORE_SAPS)
-                top = NAMED(largest)(row, K);
-            double sure_from = NAMED(set_cutoff)(s, row, K, lowest, top, u, buffer);
-            for (ptrdiff_t k = 0; k < K; k++)
-                in_set[k] = (double)row[k] >= sure_from;
-            if (highest > lowest) {
-                double never_below =
-                    NAMED(set_cutoff)(s, row, K, highest, top, u, buffer);
-                if (never_below < sure_from)
-                    NAMED(decide_between)(s, row, K, thresholds, never_below, sure_from, top,
-                                          u, buffer, in_set);
+            size = K;
+        } else if (by_label || K <= FEW) {
+            if (by_label) {
+                NAMED(score_row)(s, row, K, b.score);
+            } else {
+                for (ptrdiff_t k = 0; k < K; k++)
+                    b.p[k] = (double)row[k];
+                score_labels(s, &b, K, 0.0, 0.0, top, u, b.score);
             }
-            if (some_infinite)
+            if (one_per_row)
+                for (ptrdiff_t k = 0; k < K; k++)
+                    in_set[k] = b.score[k] <= lowest;
+            else
+                for (ptrdiff_t k = 0; k < K; k++)
+                    in_set[k] = b.score[k] <= thresholds[k];
+        } else {
+            size = NAMED(mark_labels)(s, row, K, one_per_row ? NULL : thresholds, lowest,
+                                      highest, top, u, &look_at, &b, in_set);
+            if (some_infinite) {
                 for (ptrdiff_t k = 0; k < K; k++)
                     in_set[k] |= thresholds[k] == INFINITY;
+                size = -1;
+            }
         }
-        if (never_empty)
+        if (never_empty) {
             for (ptrdiff_t k = 0; k < K; k++)
                 in_set[k] |= (double)row[k] == top;
-
-        int64_t size = 0;
-        for (ptrdiff_t k = 0; k < K; k++)
-            size += in_set[k];
+            size = -1;
+        }
+        if (size < 0) {
+            size = 0;
+            for (ptrdiff_t k = 0; k < K; k++)
+                size += in_set[k];
+        }
         sizes[i] = size;
     }
-    free(buffer);
+    free(b.p);
     return 0;
 }

@@ -1,7 +1,7 @@
 """Rows of a thousand and ten thousand labels: the selection paths of the set kernel.
 
-Above 24 labels a set's cutoff is found by weighted selection, not by sorting. The
-shapes of rows, the thresholds, and an adversary of its pivots walk every branch.
+Above 32 labels a row is looked at until all but a few labels are known to be in or out.
+The shapes of rows, the thresholds, and an adversary of the looks walk every branch.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from distfreeuq._kernels import _reference as twin
 from tests.property import kernel_calls as kernel
 from tests.property.strategies import SCORES
 
-SMALL, MAX_ROUNDS = 24, 40  # set_cutoff in src_c/nested_scores_template.h
+MAX_LOOKS, GUESSES = 12, 3  # mark_labels in src_c/nested_scores_template.h
 
 
 def rows_of(shape, n_classes):
@@ -111,53 +111,40 @@ def test_ten_thousand_labels(shape, name):
     check_sets(SCORES[name], probs, u, scores)
 
 
-def selection_size(row, keeps_above):
-    """Return how many labels `set_cutoff` has left to sort after its last round."""
-    left = row
-    for _ in range(MAX_ROUNDS):
-        if left.size <= SMALL:
-            break
-        step = left.size // 9
-        medians = np.median(left[: 9 * step : step].reshape(3, 3), axis=1)
-        pivot = np.median(medians)
-        left = left[left > pivot] if keeps_above else left[left < pivot]
-    return left.size
+def sampled_places(n_classes):
+    """Return where `sample_between` looks for its three entries, look after look."""
+    jump = int(0.6180339887 * n_classes) | 1
+    starts = [
+        looks * (n_classes // MAX_LOOKS) % n_classes
+        for looks in range(GUESSES, MAX_LOOKS)
+    ]
+    places = [(start + i * jump) % n_classes for start in starts for i in range(3)]
+    return list(dict.fromkeys(places))
 
 
-def adversary(n_classes, keeps_above):
-    """Return a row whose pivots rule out five labels a round, so that rounds run out.
+def adversary(n_classes, samples_are_smallest):
+    """Return a row of which every look rules out only the few entries it has sampled.
 
-    While every pivot is left out of the set, what stays is above it: the places that
-    will be looked at get the smallest values. If every pivot is in, the largest.
+    One label has nearly all of the mass, so that guesses from neighbouring scores are
+    far off. The entries sampled are the smallest, in the order in which they are looked
+    at (half of the labels are then left when the looks run out), or the largest but one.
     """
-    place = np.arange(n_classes)
-    row = np.zeros(n_classes)
-    value = 1.0
-    for _ in range(MAX_ROUNDS):
-        step = place.size // 9
-        for position in place[: 9 * step : step]:
-            if row[position] == 0.0:
-                row[position] = value
-                value += 1.0
-        seen = np.sort(row[place[: 9 * step : step]])
-        place = place[(row[place] == 0.0) | (row[place] > seen[4])]
-    unseen = row == 0.0
-    row[unseen] = value + np.arange(unseen.sum()) % 5
-    if not keeps_above:
-        row = row.max() + 1.0 - row
+    rng = np.random.default_rng(n_classes)
+    row = rng.uniform(1.0, 1.1, n_classes)
+    places = sampled_places(n_classes)
+    steps = np.arange(len(places)) / len(places)
+    row[places] = 0.9 + 0.05 * steps if samples_are_smallest else 1.25 - 0.05 * steps
+    row[1] = 1e12
+    assert 1 not in places
     return row / row.sum()
 
 
-@pytest.mark.parametrize("keeps_above", [False, True])
+@pytest.mark.parametrize("samples_are_smallest", [False, True])
 @pytest.mark.parametrize("name", ["aps", "raps", "saps", "rank"])
-def test_unlucky_pivots_end_in_a_sort(name, keeps_above):
-    row = adversary(2000, keeps_above)
-    assert selection_size(row, keeps_above) > 1000
+def test_looks_that_do_not_help(name, samples_are_smallest):
+    row = adversary(2000, samples_are_smallest)
     probs, u = row[None, :], np.array([0.25])
     scores = kernel.all_label_scores(SCORES[name], probs, u)
-    # only the top labels are in the set, and every pivot out of it; or all but the last
-    edge = np.unique(scores)[0 if keeps_above else -2]
-    mask, sizes = kernel.prediction_sets(SCORES[name], probs, u, np.full(2000, edge))
-    np.testing.assert_array_equal(mask, scores <= edge)
-    assert 0 < sizes[0] < 2000
+    want = [twin.score_of_label(SCORES[name], row, y, u[0]) for y in range(0, 2000, 7)]
+    np.testing.assert_array_equal(scores[0, ::7], want)
     check_sets(SCORES[name], probs, u, scores)
