@@ -297,7 +297,7 @@ def _robust(
         )
     else:
         thresholds = union_thresholds(
-            calibration.scores, calibration.labels, region, n_classes, alpha
+            calibration.scores, calibration.labels, region, alpha
         )
         _warn_infinite(calibration, thresholds, None, alpha, None)
     plug_in = None

@@ -8,32 +8,27 @@ calibration rows themselves: on that event the union sets contain the sets of th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 
 from distfreeuq._typing import FloatArray, IntArray
+from distfreeuq.label_shift.regions import Box, Polytope
+from distfreeuq.label_shift.vertices import support_function
 from distfreeuq.quantiles import SLACK
 
 
-class Region(Protocol):
-    """A set of weights, known by its support function."""
-
-    def support(self, direction: FloatArray) -> float:
-        """Return the largest value of ``direction @ w`` over the region."""
-
-
 def union_thresholds(
-    scores: FloatArray, labels: IntArray, region: Region, n_classes: int, alpha: float
+    scores: FloatArray, labels: IntArray, region: Box | Polytope, alpha: float
 ) -> FloatArray:
     """Return the largest label-shift threshold over the region, shape (K,).
 
     For class y it is the smallest score t at which no weight in the region lacks mass:
     max_w sum_k w_k c_k(t) <= 0 with c_k(t) = (1 - alpha)(n_k + 1{k = y}) - N_k(t), where
-    N_k(t) counts class k's scores up to t. The maximum, a linear program (in closed form
-    for boxes), decreases in t, so that a search over the scores finds it. The thresholds
+    N_k(t) counts class k's scores up to t. The maximum (a linear program; a look at the
+    corners for boxes and few classes) decreases in t, so that a search finds it. The thresholds
     of the classes lie close together: each search starts from the last one's answer.
     """
+    n_classes, support = region.n_classes, support_function(region)
     candidates = np.unique(scores)
     by_class = [np.sort(scores[labels == k]) for k in range(n_classes)]
     counts = np.array([own.size for own in by_class], dtype=np.float64)
@@ -45,7 +40,7 @@ def union_thresholds(
         def enough(index: int, needed: FloatArray = needed) -> bool:
             t = candidates[index]
             seen = [np.searchsorted(own, t, side="right") for own in by_class]
-            return region.support(needed - seen) <= 0.0
+            return support(needed - seen) <= 0.0
 
         found = _first_true(enough, candidates.size, found)
         if found < candidates.size:

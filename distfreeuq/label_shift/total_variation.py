@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distfreeuq._typing import FloatArray
+from distfreeuq.label_shift.vertices import support_function
 
 if TYPE_CHECKING:
     from distfreeuq.label_shift.regions import Box, Polytope
@@ -35,7 +36,10 @@ def coverage_with_weights(
 
 
 def total_variation_bound(
-    used: FloatArray, region: Box | Polytope, prior_low: FloatArray, prior_high: FloatArray
+    used: FloatArray,
+    region: Box | Polytope,
+    prior_low: FloatArray,
+    prior_high: FloatArray,
 ) -> float:
     """Return an upper bound of TV(q_used, q) over a region of w and a box of p.
 
@@ -71,10 +75,10 @@ def _by_subsets(
     scaled: FloatArray, region: Box | Polytope, low: FloatArray, high: FloatArray
 ) -> float:
     """Return max over A of sum_A p_high w_used/s - min_W sum_A p_low w."""
-    worst = 0.0
+    support, worst = support_function(region), 0.0
     for members in product([0.0, 1.0], repeat=scaled.size):
         subset = np.array(members)
-        gap = float(subset @ (high * scaled)) + region.support(-subset * low)
+        gap = float(subset @ (high * scaled)) + support(-subset * low)
         worst = max(worst, gap)
     return worst
 

@@ -85,7 +85,6 @@ def test_union_thresholds(case):
         np.array(inputs["scores"]),
         np.array(inputs["labels"]),
         Box(inputs["lo"], inputs["hi"], finite_sample=True),
-        2,
         inputs["alpha"],
     )
     assert thresholds.tolist() == case["expected"]["thresholds"]
