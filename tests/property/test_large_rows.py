@@ -127,7 +127,7 @@ def adversary(n_classes, samples_are_smallest):
 
     One label has nearly all of the mass, so that guesses from neighbouring scores are
     far off. The entries sampled are the smallest, in the order in which they are looked
-    at (half of the labels are then left when the looks run out), or the largest but one.
+    at (half of the labels are then left when the looks run out), or the next largest.
     """
     rng = np.random.default_rng(n_classes)
     row = rng.uniform(1.0, 1.1, n_classes)
