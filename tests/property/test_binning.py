@@ -52,9 +52,7 @@ def test_without_edges_there_is_one_bin(closed_right, dtype):
 def test_many_values_and_threads(dtype, closed_right, n_edges):
     rng = np.random.default_rng(3)
     edges = np.sort(rng.random(n_edges))
-    edges[::3] = (
-        np.round(edges[::3] * 64) / 64
-    )  # tied edges, some at the ends
+    edges[::3] = np.round(edges[::3] * 64) / 64  # tied edges, some at the ends
     edges = np.sort(edges).astype(dtype)
     values = np.concatenate(
         [rng.random(60_000), np.arange(8193) / 8192, np.repeat(edges, 2)]
