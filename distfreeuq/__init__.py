@@ -2,8 +2,18 @@
 
 from distfreeuq import bounds
 from distfreeuq._version import __version__
+from distfreeuq.binning.histogram import histogram_binning
+from distfreeuq.binning.result import BinningResult
+from distfreeuq.calibration.classwise_temperature import (
+    ClasswiseTemperatureResult,
+    classwise_temperature_scaling,
+)
+from distfreeuq.calibration.groupwise import GroupwiseResult, groupwise_calibration
+from distfreeuq.calibration.isotonic import IsotonicResult, isotonic_calibration
 from distfreeuq.calibration.logits import to_logits
+from distfreeuq.calibration.platt import PlattResult, platt_scaling
 from distfreeuq.calibration.temperature import TemperatureResult, temperature_scaling
+from distfreeuq.calibration.vector import VectorResult, vector_scaling
 from distfreeuq.conformal.covariate_shift import covariate_shift_conformal
 from distfreeuq.conformal.coverage import CoverageResult
 from distfreeuq.conformal.label_conditional import label_conditional_conformal
@@ -24,10 +34,12 @@ from distfreeuq.conformal.thresholds import conformal_thresholds
 from distfreeuq.exceptions import (
     DistFreeError,
     DistFreeWarning,
+    EmptyBinWarning,
     FitAtBoundWarning,
     IdentificationWarning,
     InputError,
     SmallCalibrationWarning,
+    UnseenGroupWarning,
 )
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.label_shift.black_box import bbse, rlls
@@ -44,39 +56,53 @@ __all__ = [
     "LAC",
     "RAPS",
     "SAPS",
+    "BinningResult",
     "Box",
+    "ClasswiseTemperatureResult",
     "ConformalResult",
     "CoverageResult",
     "DistFreeError",
     "DistFreeWarning",
+    "EmptyBinWarning",
     "FitAtBoundWarning",
+    "GroupwiseResult",
     "Guarantee",
     "IdentificationWarning",
     "InputError",
+    "IsotonicResult",
     "LabelShiftResult",
     "Margin",
     "NoGuarantee",
+    "PlattResult",
     "Polytope",
     "PredictionSets",
     "Rank",
     "SmallCalibrationWarning",
     "TemperatureResult",
+    "UnseenGroupWarning",
+    "VectorResult",
     "__version__",
     "bbse",
     "bounds",
+    "classwise_temperature_scaling",
     "conformal_thresholds",
     "covariate_shift_conformal",
     "get_num_threads",
+    "groupwise_calibration",
+    "histogram_binning",
+    "isotonic_calibration",
     "label_conditional_conformal",
     "label_shift_conformal",
     "label_weights",
     "load",
     "mlls",
     "nested_scores",
+    "platt_scaling",
     "rlls",
     "set_num_threads",
     "split_conformal",
     "temperature_scaling",
     "to_logits",
+    "vector_scaling",
     "weighted_quantile",
 ]

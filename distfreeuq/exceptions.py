@@ -23,3 +23,11 @@ class IdentificationWarning(DistFreeWarning):
 
 class FitAtBoundWarning(DistFreeWarning):
     """A fitted parameter has no finite optimum, and stands at its bound."""
+
+
+class UnseenGroupWarning(DistFreeWarning):
+    """Rows to predict belong to a group that the fit has not seen."""
+
+
+class EmptyBinWarning(DistFreeWarning):
+    """Rows fall into bins without calibration rows, and get the class prior."""

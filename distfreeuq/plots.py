@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogFormatter, MaxNLocator
 
 from distfreeuq._typing import ArrayLike, FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from distfreeuq.calibration.isotonic import IsotonicResult
     from distfreeuq.calibration.result import CalibrationResult
     from distfreeuq.conformal.coverage import CoverageResult
     from distfreeuq.conformal.result import ConformalResult
@@ -218,12 +219,16 @@ def calibration_parameters(fit: CalibrationResult, *, ax: Axes | None = None) ->
         )
         ax.plot(x[~known], center[~known], "o", color=color, fillstyle="none")
         ax.axhline(_NEUTRAL.get(name, 1.0), **_NOMINAL)
-    last = frame[frame["parameter"] == names[0]]
-    if len(last) <= _MAX_TICKS and "class" in frame:
-        ax.set_xticks(np.arange(len(last)), [str(name) for name in last["class"]])
-    if set(names) <= {"temperature"}:
+    first = frame[frame["parameter"] == names[0]]
+    by = next((column for column in ("class", "group") if column in frame), "")
+    ticks = first[by] if by else first["parameter"]
+    if len(first) <= _MAX_TICKS:
+        ax.set_xticks(np.arange(len(first)), [str(tick) for tick in ticks])
+    if names == ["temperature"]:
         ax.set_yscale("log")
-    ax.set_xlabel("class" if "class" in frame else "")
+        ax.yaxis.set_major_formatter("{x:g}")
+        ax.yaxis.set_minor_formatter(LogFormatter(labelOnlyBase=False))
+    ax.set_xlabel(by)
     ax.set_ylabel(names[0] if len(names) == 1 else "estimate")
     ax.set_title("Fitted parameters with 95% intervals", fontsize="medium")
     if len(names) > 1:
@@ -299,4 +304,39 @@ def label_shift_weights(fit: LabelShiftResult, *, ax: Axes | None = None) -> Axe
     ax.set_ylabel("class")
     how = "known" if fit.known else f"{fit.method}, 95% intervals"
     ax.set_title(f"Label shift: class weights ({how})", fontsize="medium")
+    return ax
+
+
+def isotonic_curves(fit: IsotonicResult, *, ax: Axes | None = None) -> Axes:
+    """Draw the calibrated against the original probability, a curve per class.
+
+    Parameters
+    ----------
+    fit : IsotonicResult
+    ax : matplotlib Axes, optional
+    """
+    frame = fit.to_frame()
+    names = list(dict.fromkeys(frame["class"]))
+    ax = new_axes(ax, width=4.6, height=4.4, grid="both")
+    ax.plot([0, 1], [0, 1], **_NOMINAL)
+    for i, name in enumerate(names):
+        curve = frame[frame["class"] == name]
+        x = [0.0, *curve["knot"], 1.0]
+        y = [curve["value"].iloc[0], *curve["value"], curve["value"].iloc[-1]]
+        few = len(names) <= len(CYCLE)
+        ax.plot(
+            x,
+            y,
+            color=CYCLE[i] if few else BLUE,
+            linestyle=LINES[i] if few else "-",
+            alpha=1.0 if few else 0.3,
+            label=f"class {name}" if few else None,
+        )
+    ax.set_xlim(0, 1)
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel("probability")
+    ax.set_ylabel("calibrated probability")
+    ax.set_title(f"Isotonic calibration (n = {fit.n})", fontsize="medium")
+    if len(names) <= len(CYCLE):
+        ax.legend(loc="upper left", frameon=False, fontsize="small")
     return ax

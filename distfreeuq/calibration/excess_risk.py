@@ -88,17 +88,18 @@ def class_guarantee(
     alpha_bounds: tuple[float, float],
     delta: float,
     logit_range: float | None,
+    groups: tuple[str, str] = ("predicted class", "predicted classes"),
 ) -> Guarantee | NoGuarantee:
     """Return Corollary 4.2 for temperatures fitted by themselves, given the counts.
 
-    `counts` are the rows of the classes that have a temperature of their own.
+    `counts` are the rows of the `groups` that have a temperature of their own.
     """
     if rows.is_weighted:
         return WEIGHTED
     if counts.size == 0:
-        return NoGuarantee("no class has enough predicted rows for its own temperature")
+        return NoGuarantee(f"no {groups[0]} has enough rows for its own temperature")
     own, paper, scale = _constants(rows, loss, alpha_bounds, logit_range)
-    ends = np.array([counts.max(), counts.min()])
+    ends = np.unique(counts)[[-1, 0]]
     tight = scale * bounds.cts_excess_risk_tight(
         ends,
         1,
@@ -111,13 +112,17 @@ def class_guarantee(
         ends, counts.size, delta, alpha_bounds=alpha_bounds, **paper._asdict()
     )
     worst = float(tight[1])
+    by_count = [
+        f"{at_most(float(b))} ({n} rows)" for b, n in zip(tight, ends, strict=True)
+    ]
+    by_paper = [at_most(float(b)) for b in printed]
+    one, many = groups
     return _claim(
-        f"for each of {counts.size} predicted classes at once, the expected "
-        f"{LOSS_NAMES[loss]} of new rows predicted as that class exceeds that of the "
-        f"class's best temperature with 1/T in {_interval(alpha_bounds)} by at most "
-        f"{at_most(float(tight[0]))} ({ends[0]} rows) to {at_most(worst)} ({ends[1]} "
-        f"rows){_flag(worst, rows, loss, alpha_bounds, logit_range)}; by the paper's "
-        f"own constants, {at_most(float(printed[0]))} to {at_most(float(printed[1]))}.",
+        f"for each of {counts.size} {many} at once, the expected {LOSS_NAMES[loss]} of "
+        f"new rows of that {one} exceeds that of its best temperature with 1/T in "
+        f"{_interval(alpha_bounds)} by at most {_from_to(by_count)}"
+        f"{_flag(worst, rows, loss, alpha_bounds, logit_range)}; by the paper's own "
+        f"constants, {_from_to(by_paper)}.",
         rows,
         worst,
         delta,
@@ -125,6 +130,10 @@ def class_guarantee(
         f"{PAPER_D}, Cor. 4.2 with the observed counts; tighter constants: theory "
         "page, 8",
     )
+
+
+def _from_to(ends: list[str]) -> str:
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
 def _claim(

@@ -88,24 +88,32 @@ class LossInAlpha:
         """
         if self.brier:
             return _minimise_on_grid(self, bounds, self.n_groups)
-        guess = self._guess(bounds)
-        start = np.ones(self.n_groups)
-        inside = bounds[0] <= 1.0 <= bounds[1]
-        if not inside:
-            start[:] = guess
-        return solve_increasing(
-            self,
-            bounds,
-            start,
-            known=at_one if inside else None,
-            guess=guess if guess != 1.0 else None,
-        )
+        guess = np.full(self.n_groups, self._pooled_guess(bounds))
+        guess[self._all_correct(at_one)] = bounds[1]
+        if bounds[0] <= 1.0 <= bounds[1]:
+            start = np.ones(self.n_groups)
+            return solve_increasing(self, bounds, start, known=at_one, guess=guess)
+        return solve_increasing(self, bounds, guess)
 
-    def _guess(self, bounds: tuple[float, float]) -> float:
+    def _all_correct(self, at_one: Sums) -> BoolArray:
+        """Return which groups have no wrong row: their loss falls with T for ever."""
+        rows = self.rows
+        everyone = np.arange(rows.n)
+        of_label = rows.logits[everyone, rows.labels]
+        wrong = of_label < rows.logits[everyone, rows.tops]
+        wrong &= rows.weights > 0.0
+        correct = np.bincount(self.groups[wrong], minlength=self.n_groups) == 0
+        # rows of equal logits are neither right nor wrong, and tell nothing
+        for group in np.flatnonzero(correct & (at_one[:, GRADIENT] == 0.0)):
+            own = rows.logits[(self.groups == group) & (rows.weights > 0.0)]
+            correct[group] = bool((own.min(axis=1) < own.max(axis=1)).any())
+        return np.asarray(correct)
+
+    def _pooled_guess(self, bounds: tuple[float, float]) -> float:
         """Return the common alpha of a small sample, from which few passes remain."""
         stride = self.rows.n // _SAMPLE_ROWS
         if stride < 4:
-            return min(max(1.0, bounds[0]), bounds[1])
+            return np.nan if bounds[0] <= 1.0 <= bounds[1] else float(np.mean(bounds))
         sample = self.rows.every(stride)
         pooled = LossInAlpha(sample, np.zeros(sample.n, dtype=np.int64), 1, "nll")
         return float(pooled.minimise(bounds, pooled(np.ones(1))).alphas[0])
@@ -117,7 +125,7 @@ def solve_increasing(
     start: FloatArray,
     *,
     known: Sums | None = None,
-    guess: float | None = None,
+    guess: FloatArray | None = None,
     bracket: tuple[FloatArray, FloatArray] | None = None,
     active: BoolArray | None = None,
 ) -> Minimum:
@@ -132,8 +140,8 @@ def solve_increasing(
     start : ndarray (G,)
     known : ndarray (G, 4), optional
         Sums at `start`, if they are known already.
-    guess : float, optional
-        Where to look next, in place of a Newton step from `start`.
+    guess : ndarray (G,), optional
+        Where to look next, in place of a Newton step from `start`; nan for no guess.
     bracket : (ndarray, ndarray), optional
         Per group, points of negative and of positive gradient.
     active : ndarray (G,), optional
@@ -203,7 +211,7 @@ class _Search:
         closed = self.high <= self.low * (1.0 + 4e-16)
         return np.asarray(todo & (found | closed | at_low | at_high))
 
-    def advance(self, todo: BoolArray, guess: float | None) -> None:
+    def advance(self, todo: BoolArray, guess: FloatArray | None) -> None:
         """Choose the next x of the groups that are not done."""
         interior = todo & (self.h > 0.0)
         for store, value in (
@@ -219,9 +227,8 @@ class _Search:
         proposal = self._newton(base)
         proposal = self._cubic(proposal)
         if guess is not None:
-            proposal = np.where(
-                (self.low < guess) & (guess < self.high), guess, proposal
-            )
+            inside = (self.low < guess) & (guess <= self.high)
+            proposal = np.where(inside, guess, proposal)
         flat = todo & (self.f == 0.0) & ~(self.h > 0.0)
         proposal[flat] = np.where(self.low_seen[flat], np.inf, -np.inf)
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import special
 
-from distfreeuq._typing import ArrayLike, Classes, FloatArray, FloatMatrix
+from distfreeuq._typing import ArrayLike, Classes, FloatArray, FloatMatrix, IntArray
 from distfreeuq._validate import Door
-from distfreeuq.calibration.reliability import reliability_frame
+from distfreeuq.calibration.inverse_temperature import LossInAlpha
+from distfreeuq.calibration.reliability import bin_sums, reliability_frame
+from distfreeuq.calibration.rows import LOSS, CalibrationRows, describe_rows
 from distfreeuq.guarantees import Guarantee, NoGuarantee
-from distfreeuq.results import Result
+from distfreeuq.results import Result, read_only
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,8 +135,53 @@ class CalibrationResult(Result):
         )
 
 
+def change_fields(
+    rows: CalibrationRows, probs: FloatMatrix, *, before: FloatMatrix | None = None
+) -> dict[str, Any]:
+    """Return the fields that every result has, but the guarantee, from fitted probs.
+
+    `before` are the probabilities that went in, if they are not the logits' softmax.
+    """
+    total = rows.total_weight
+    tops, _, _ = describe_rows(probs)
+    everyone = np.arange(rows.n)
+    if before is None:
+        losses = LossInAlpha(rows, np.zeros(rows.n, dtype=np.int64), 1, "nll")
+        loss_before = float(losses(np.ones(1))[0, LOSS]) / total
+        confidence = losses.confidence
+    else:
+        loss_before = float(rows.weights @ nll_of(before, rows.labels)) / total
+        confidence = before[everyone, rows.tops].astype(np.float64)
+    counted = rows.weights > 0.0
+    return {
+        "classes": rows.classes,
+        "n": int(counted.sum()),
+        "effective_n": rows.effective_size,
+        "loss": "nll",
+        "loss_before": loss_before,
+        "loss_after": float(rows.weights @ nll_of(probs, rows.labels)) / total,
+        "n_changed": int((counted & (tops != rows.tops)).sum()),
+        "bins_before": read_only(
+            bin_sums(confidence, rows.tops == rows.labels, rows.weights)
+        ),
+        "bins_after": read_only(
+            bin_sums(probs[everyone, tops], tops == rows.labels, rows.weights)
+        ),
+    }
+
+
+def nll_of(probs: FloatMatrix, labels: IntArray) -> FloatArray:
+    """Return each row's negative log-likelihood (n,); inf for a probability of 0."""
+    with np.errstate(divide="ignore"):
+        return -np.log(probs[np.arange(labels.size), labels].astype(np.float64))
+
+
 def coefficients(
-    estimates: FloatArray, std_err: FloatArray, null: float, *, positive: bool = False
+    estimates: FloatArray,
+    std_err: FloatArray,
+    null: float | FloatArray,
+    *,
+    positive: bool = False,
 ) -> dict[str, FloatArray]:
     """Return the columns of a coefficient table: z test of a null value, interval.
 
@@ -174,6 +221,17 @@ def coefficient_cells(
         f"{p_value:.3f}",
         _digits(low),
         _digits(high),
+    ]
+
+
+def named_coefficient_rows(frame: pd.DataFrame) -> list[list[str]]:
+    """Return the lines of a coefficient table whose parameters belong to classes."""
+    from distfreeuq._summary import class_name
+
+    columns = ["class", "estimate", "std_err", "z", "p_value", "low", "high"]
+    return [
+        [class_name(name), *coefficient_cells(*cells)]
+        for name, *cells in frame[columns].itertuples(index=False)
     ]
 
 

@@ -1,0 +1,62 @@
+"""Logistic regression on one score: slope and intercept of binary Platt scaling."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import special
+
+from distfreeuq._typing import FloatArray, FloatMatrix
+from distfreeuq.calibration.multinomial_logistic import LinearMap
+from distfreeuq.calibration.newton import Curvature, minimise_convex
+from distfreeuq.calibration.rows import CalibrationRows
+from distfreeuq.calibration.vector import FLAT
+
+_NEUTRAL = np.array([1.0, 0.0])
+_NO_DIRECTIONS = np.zeros((2, 0))
+
+
+def fit_binary(rows: CalibrationRows, ridge: float, smoothing: bool) -> LinearMap:
+    """Fit sigmoid(slope * (z_1 - z_0) + intercept)."""
+    scores = rows.logits[:, 1].astype(np.float64) - rows.logits[:, 0]
+    design = np.column_stack([scores, np.ones(rows.n)])
+    weights = rows.weights / rows.total_weight
+    targets = smoothed_targets(rows) if smoothing else rows.labels.astype(np.float64)
+
+    def evaluate(theta: FloatArray) -> tuple[float, FloatArray]:
+        log_odds = design @ theta
+        # ln(1 + e^v) - t v, without overflow
+        losses = np.logaddexp(0.0, log_odds) - targets * log_odds
+        residuals = weights * (special.expit(log_odds) - targets)
+        away = theta - _NEUTRAL
+        loss = float(weights @ losses) + 0.5 * ridge * float(away @ away)
+        return loss, design.T @ residuals + ridge * away
+
+    def hessian(theta: FloatArray) -> FloatMatrix:
+        p = special.expit(design @ theta)
+        inner = (weights * p * (1.0 - p))[:, None] * design
+        return np.asarray(design.T @ inner + ridge * np.eye(2))
+
+    def curvature(theta: FloatArray) -> Curvature:
+        return Curvature(hessian(theta), _NO_DIRECTIONS)
+
+    theta = minimise_convex(evaluate, curvature, _NEUTRAL)
+    slope, intercept = theta
+    residuals = weights * (special.expit(design @ theta) - targets)
+    scored = residuals[:, None] * design
+    ran_off = bool(hessian(theta)[1, 1] < FLAT)
+    variances = curvature(theta).sandwich(scored.T @ scored)
+    return LinearMap(
+        coef=0.5 * np.array([[1 + slope, 1 - slope], [1 - slope, 1 + slope]]),
+        bias=np.array([-0.5 * intercept, 0.5 * intercept]),
+        std_err=np.full(2, np.nan) if ran_off else np.sqrt(variances),
+        lost=np.full(2, ran_off),
+    )
+
+
+def smoothed_targets(rows: CalibrationRows) -> FloatArray:
+    """Return Platt's targets (n,): the means of a uniform prior's posteriors."""
+    share = float(rows.weights @ rows.labels) / rows.total_weight
+    n_one, n_zero = share * rows.n, (1.0 - share) * rows.n
+    return np.where(
+        rows.labels == 1, (n_one + 1.0) / (n_one + 2.0), 1.0 / (n_zero + 2.0)
+    )

@@ -1,0 +1,223 @@
+"""Isotonic calibration: probabilities as a non-decreasing function of themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix
+from distfreeuq._validate import Door
+from distfreeuq.calibration.result import CalibrationResult, change_fields
+from distfreeuq.calibration.rows import CalibrationRows, describe_rows, read_weights
+from distfreeuq.guarantees import NoGuarantee
+from distfreeuq.results import read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from statsmodels.iolib.summary import Summary
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class IsotonicResult(CalibrationResult):
+    """A fitted non-decreasing curve per class; for two classes, one of class 1.
+
+    Attributes
+    ----------
+    knots, values : tuple of ndarray
+        Each curve's points: linear between them, constant beyond the first and last.
+    n_blocks : tuple of int
+        Different values of each curve.
+
+    The other attributes are those of every `CalibrationResult`. There are no standard
+    errors: isotonic estimates converge at the cube-root rate, to no normal law.
+    """
+
+    knots: tuple[FloatArray, ...]
+    values: tuple[FloatArray, ...]
+    n_blocks: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        return f"<IsotonicResult n={self.n} K={len(self.classes)}>"
+
+    def predict(self, logits: ArrayLike) -> FloatMatrix:
+        """Calibrated probabilities, shape (n, K).
+
+        Parameters
+        ----------
+        logits : array_like (n, K), or (n,) for the probability of class 1
+            Probabilities, columns as in the fit (the parameter has the name that it has
+            for all calibrators).
+
+        Notes
+        -----
+        With more than two classes each class's curve is applied and rows are divided by
+        their sum; a row on which all curves are 0 becomes uniform. The most likely
+        class of a row may change, and ties are common.
+        """
+        door = Door("IsotonicResult.predict")
+        matrix = door.new_probs(logits, self.classes)
+        return apply_curves(matrix, self.knots, self.values)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per knot: class, knot, value."""
+        import pandas as pd
+
+        parts = [
+            pd.DataFrame({"class": [name] * knots.size, "knot": knots, "value": values})
+            for name, knots, values in zip(
+                self._curve_classes(), self.knots, self.values, strict=True
+            )
+        ]
+        return pd.concat(parts, ignore_index=True)
+
+    def _curve_classes(self) -> list[object]:
+        return list(self.classes) if len(self.classes) > 2 else [self.classes[1]]
+
+    def summary(self) -> Summary:
+        """Return losses and the curves' extent as a ``Summary``."""
+        from distfreeuq._summary import Table, class_name, number
+
+        rows = [
+            [
+                class_name(name),
+                str(n_blocks),
+                number(float(knots[0])),
+                number(float(knots[-1])),
+                number(float(values[0])),
+                number(float(values[-1])),
+            ]
+            for name, n_blocks, knots, values in zip(
+                self._curve_classes(),
+                self.n_blocks,
+                self.knots,
+                self.values,
+                strict=True,
+            )
+        ]
+        headers = ["class", "blocks", "from", "to", "lowest", "highest"]
+        return self._summarise("Isotonic calibration", [], [Table(headers, rows)], [])
+
+    def _default_plot(self, ax: Axes | None) -> Axes:
+        from distfreeuq import plots
+
+        return plots.isotonic_curves(self, ax=ax)
+
+
+def isotonic_calibration(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+) -> IsotonicResult:
+    """Replace probabilities by the non-decreasing function of them that fits best.
+
+    Parameters
+    ----------
+    probs : array_like (n, K), or (n,) for the probability of class 1
+        A classifier's probabilities on rows that it was not fitted on.
+    labels : array_like (n,)
+        Integers 0..K-1, or names listed in `classes`.
+    sample_weight : array_like (n,), optional
+        Non-negative weights; their scale has no effect.
+    classes : sequence, optional
+        Class names by column.
+
+    Returns
+    -------
+    IsotonicResult
+
+    Notes
+    -----
+    Weighted least squares by the pool-adjacent-violators algorithm (scipy's); rows of
+    equal probability are pooled first. With two classes, one curve for the probability
+    of class 1. With more, one against all: a curve per class, and rows divided by their
+    sum. The fit is piecewise constant at the fitted probabilities and linear between
+    them, as scikit-learn's.
+
+    Curves reach 0 and 1 where the extreme rows are all of one class, so the likelihood
+    of new rows can be 0.
+
+    References
+    ----------
+    .. [1] Zadrozny and Elkan (2002), "Transforming classifier scores into accurate
+       multiclass probability estimates", KDD.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> fit = dfu.isotonic_calibration([0.1, 0.4, 0.6, 0.7, 0.9], [0, 1, 0, 1, 1])
+    >>> fit.predict([0.1, 0.5, 0.95])[:, 1]
+    array([0. , 0.5, 1. ])
+    """
+    door = Door("isotonic_calibration")
+    matrix, names = door.probs(probs, classes=classes)
+    n, n_classes = matrix.shape
+    if n == 0:
+        door.refuse("probs", "of shape (n, K) with n >= 1", f"shape {matrix.shape}")
+    tops, _, _ = describe_rows(matrix)
+    rows = CalibrationRows(
+        logits=matrix,
+        labels=door.labels(labels, names, n),
+        weights=read_weights(door, sample_weight, n),
+        tops=tops,
+        classes=names,
+        logit_range=np.nan,
+        logit_norm=np.nan,
+    )
+    columns = range(n_classes) if n_classes > 2 else [1]
+    curves = [
+        fit_curve(matrix[:, k], (rows.labels == k).astype(np.float64), rows.weights)
+        for k in columns
+    ]
+    knots = tuple(read_only(curve[0]) for curve in curves)
+    values = tuple(read_only(curve[1]) for curve in curves)
+    return IsotonicResult(
+        **change_fields(rows, apply_curves(matrix, knots, values), before=matrix),
+        guarantee=NoGuarantee("no finite-sample theorem for isotonic calibration"),
+        knots=knots,
+        values=values,
+        n_blocks=tuple(curve[2] for curve in curves),
+    )
+
+
+def fit_curve(
+    x: FloatArray, targets: FloatArray, weights: FloatArray
+) -> tuple[FloatArray, FloatArray, int]:
+    """Return knots, values and the number of blocks of the best non-decreasing curve.
+
+    A block is kept by its first and last x alone, which interpolate to the rest.
+    """
+    from scipy.optimize import isotonic_regression
+
+    counted = weights > 0.0
+    x, targets, weights = x[counted], targets[counted], weights[counted]
+    distinct, which = np.unique(x.astype(np.float64), return_inverse=True)
+    mass = np.bincount(which, weights=weights)
+    means = np.bincount(which, weights=weights * targets) / mass
+    fitted = isotonic_regression(means, weights=mass)
+    values = np.clip(fitted.x, 0.0, 1.0)  # block means may stray by rounding
+    same_as_last = np.append(False, values[1:] == values[:-1])
+    same_as_next = np.append(values[:-1] == values[1:], False)
+    ends = ~(same_as_last & same_as_next)
+    return distinct[ends], values[ends], int((~same_as_last).sum())
+
+
+def apply_curves(
+    probs: FloatMatrix, knots: tuple[FloatArray, ...], values: tuple[FloatArray, ...]
+) -> FloatMatrix:
+    """Return calibrated rows of probabilities, in the precision of `probs`."""
+    if len(knots) == 1:
+        of_one = np.interp(probs[:, 1], knots[0], values[0])
+        return np.column_stack([1.0 - of_one, of_one]).astype(probs.dtype, copy=False)
+    curves = np.column_stack(
+        [np.interp(probs[:, k], knots[k], values[k]) for k in range(len(knots))]
+    )
+    sums = curves.sum(axis=1, keepdims=True)
+    uniform = np.full_like(curves, 1.0 / len(knots))
+    np.divide(curves, sums, out=uniform, where=sums > 0.0)
+    return uniform.astype(probs.dtype, copy=False)

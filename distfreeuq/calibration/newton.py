@@ -1,0 +1,180 @@
+"""Newton's method for smooth convex losses whose Hessian is dear.
+
+One Hessian serves for several steps: near the minimum each step with an old Hessian
+still gains digits, at the price of a gradient. A new one is made when a step gains too
+little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import linalg
+
+from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix
+
+_CONTRACTION = 0.1
+"""Factor by which a step must shrink the decrement, or the Hessian is made anew."""
+_SUFFICIENT = 1e-4
+_SHORTEST = 1e-10
+_ROUNDING = 1e-13
+_SINGULAR = 1e-11
+
+Evaluate = Callable[[FloatArray], tuple[float, FloatArray]]
+"""From parameters (p,) to the loss and its gradient (p,)."""
+
+
+class Curvature:
+    """A factored Hessian of which some directions may be flat.
+
+    Parameters
+    ----------
+    hessian : ndarray (p, p)
+    free : ndarray (p, q)
+        Orthonormal directions along which the loss is constant by construction; steps
+        have no part in them.
+    """
+
+    __slots__ = ("_inverse", "_lower", "free", "hessian")
+
+    def __init__(self, hessian: FloatMatrix, free: FloatMatrix) -> None:
+        self.hessian, self.free = hessian, free
+        self._inverse: FloatMatrix | None = None
+        size = max(float(np.trace(hessian)) / len(hessian), 1e-300)
+        filled = hessian + size * (free @ free.T)
+        self._lower, failed = linalg.lapack.dpotrf(filled, lower=1)
+        if failed or _reciprocal_condition(self._lower, filled) <= _SINGULAR:
+            self._inverse = _pseudo_inverse(hessian)
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """Return the step x of least norm with hessian @ x = right."""
+        if self._inverse is not None:
+            return np.asarray(self._inverse @ right)
+        return np.asarray(linalg.cho_solve((self._lower, True), right))
+
+    def sandwich(self, meat: FloatMatrix) -> FloatArray:
+        """Return the diagonal of H^-1 meat H^-1, nan where parameters are unidentified.
+
+        Of parameters that only differ by `free` directions, the ones of least norm are
+        meant.
+        """
+        half = self.solve(meat)
+        variances = np.einsum("ij,ji->i", half, self.solve(np.eye(len(meat))))
+        return np.where(self.flat(), np.nan, variances)
+
+    def flat(self) -> BoolArray:
+        """Return which parameters the loss does not determine, beyond `free`."""
+        if self._inverse is None:
+            return np.zeros(len(self.hessian), dtype=bool)
+        values, vectors = np.linalg.eigh(self.hessian)
+        null = vectors[:, values <= _SINGULAR * values[-1]]
+        null = null - self.free @ (self.free.T @ null)
+        return np.asarray((null**2).sum(axis=1) > 1e-6)
+
+
+def _reciprocal_condition(lower: FloatMatrix, matrix: FloatMatrix) -> float:
+    norm = float(np.abs(matrix).sum(axis=0).max())
+    estimate, _ = linalg.lapack.dpocon(lower, norm, uplo="L")
+    return float(estimate)
+
+
+def _pseudo_inverse(matrix: FloatMatrix) -> FloatMatrix:
+    values, vectors = np.linalg.eigh(matrix)
+    keep = values > _SINGULAR * max(float(values[-1]), 1e-300)
+    return np.asarray((vectors[:, keep] / values[keep]) @ vectors[:, keep].T)
+
+
+def minimise_convex(
+    evaluate: Evaluate,
+    curvature: Callable[[FloatArray], Curvature],
+    start: FloatArray,
+    *,
+    metric: Curvature | None = None,
+    tolerance: float = 1e-18,
+    max_steps: int = 500,
+) -> FloatArray:
+    """Return the parameters (p,) of smallest loss.
+
+    Stops when the squared Newton decrement g' H^-1 g, twice what is left to gain, is at
+    most `tolerance`. A loss whose infimum is not attained stops there too, at finite
+    parameters. `metric`, if given, stands in for the Hessian at `start`.
+    """
+    x = start
+    loss, gradient = evaluate(x)
+    model = _Model(curvature(x) if metric is None else metric)
+    step, decrement = model.step(gradient)
+    for _ in range(max_steps):
+        if decrement <= tolerance:
+            break
+        length, new_loss, new_gradient = _search_line(
+            evaluate, x, step, loss, decrement
+        )
+        if length > 0.0:
+            x = x + length * step
+            model.learn(length * step, new_gradient - gradient)
+            loss, gradient = new_loss, new_gradient
+        elif model.is_exact:
+            break  # no progress in floating point
+        step, remaining = model.step(gradient)
+        slow = length < 1.0 or remaining > _CONTRACTION * decrement
+        if slow and remaining > tolerance and not model.is_exact:
+            model = _Model(curvature(x))
+            step, remaining = model.step(gradient)
+        decrement = remaining
+    return x
+
+
+class _Model:
+    """An old Hessian, and what the steps since then have told of it (L-BFGS)."""
+
+    def __init__(self, metric: Curvature) -> None:
+        self.metric = metric
+        self.pairs: list[tuple[FloatArray, FloatArray, float]] = []
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the Hessian is that of the current point."""
+        return not self.pairs
+
+    def learn(self, step: FloatArray, change: FloatArray) -> None:
+        """Take in by how much a step has changed the gradient."""
+        self.pairs.append((step, change, float(step @ change)))
+
+    def step(self, gradient: FloatArray) -> tuple[FloatArray, float]:
+        """Return the step to the model's minimum, and its squared decrement."""
+        right, parts = gradient.copy(), []
+        for step, change, product in reversed(self.pairs):
+            part = float(step @ right) / product if product > 0.0 else 0.0
+            right -= part * change
+            parts.append(part)
+        result = self.metric.solve(right)
+        for (step, change, product), part in zip(
+            self.pairs, reversed(parts), strict=True
+        ):
+            if product > 0.0:
+                result += (part - float(change @ result) / product) * step
+        return -result, float(gradient @ result)
+
+
+def _search_line(
+    evaluate: Evaluate,
+    x: FloatArray,
+    step: FloatArray,
+    loss: float,
+    decrement: float,
+) -> tuple[float, float, FloatArray]:
+    """Return a step length that lowers the loss enough, and loss and gradient there.
+
+    The length is zero if there is none in floating point.
+    """
+    length = 1.0
+    while True:
+        new_loss, new_gradient = evaluate(x + length * step)
+        # what a short step gains is lost in the rounding of the loss itself
+        enough = loss - _SUFFICIENT * length * decrement + _ROUNDING * abs(loss)
+        if new_loss <= enough:
+            return length, new_loss, new_gradient
+        length *= 0.5
+        if length < _SHORTEST:
+            return 0.0, new_loss, new_gradient

@@ -1,0 +1,146 @@
+"""Temperatures of classes that share one: by default, or within gamma of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix, IntArray
+from distfreeuq.calibration.inverse_temperature import (
+    LossInAlpha,
+    Minimum,
+    solve_increasing,
+)
+from distfreeuq.calibration.reliability import bin_sums
+from distfreeuq.calibration.rows import CURVATURE, SQUARED_SCORE, CalibrationRows
+from distfreeuq.calibration.temperature import FittedGroups, temperature_std_err
+
+OWN, SHARED, AT_BOUND, LIMITED = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class FittedClasses:
+    """Inverse temperatures of the predicted classes.
+
+    Attributes
+    ----------
+    groups : FittedGroups
+    status : ndarray (K,)
+        `OWN`, `SHARED`, `AT_BOUND` or `LIMITED`.
+    std_err : ndarray (K,)
+        Of the temperatures.
+    shared_alpha : float
+        alpha_0; nan where there is none.
+    """
+
+    groups: FittedGroups
+    status: IntArray
+    std_err: FloatArray
+    shared_alpha: float
+
+
+class _Fit:
+    """The passes over the rows that both ways of fitting have in common."""
+
+    def __init__(self, rows: CalibrationRows, loss: str) -> None:
+        self.rows = rows
+        self.losses = LossInAlpha(rows, rows.tops, rows.n_classes, loss)
+        self.correct = rows.tops == rows.labels
+        self.before = self.losses(np.ones(rows.n_classes))
+        self.bins_before = self._bins()
+
+    def _bins(self) -> FloatMatrix:
+        return bin_sums(self.losses.confidence, self.correct, self.rows.weights)
+
+    def pooled(self, bounds: tuple[float, float]) -> Minimum:
+        """Return the minimum of all rows together, with one temperature."""
+        everyone = np.zeros(self.rows.n, dtype=np.int64)
+        loss = "brier" if self.losses.brier else "nll"
+        together = LossInAlpha(self.rows, everyone, 1, loss)
+        return together.minimise(bounds, self.before.sum(axis=0, keepdims=True))
+
+    def finish(self, minimum: Minimum) -> FittedGroups:
+        """Return the fit with confidences as the last passes left them."""
+        return FittedGroups(minimum, self.before, self.bins_before, self._bins())
+
+
+def fit_separately(
+    rows: CalibrationRows, own: BoolArray, loss: str, bounds: tuple[float, float]
+) -> FittedClasses:
+    """Fit classes of their own by themselves, paper D eq. (4.3); others share one."""
+    fit = _Fit(rows, loss)
+    minimum = fit.losses.minimise(bounds, fit.before)
+    status = np.where(minimum.at_bound != 0, AT_BOUND, OWN)
+    std_err = temperature_std_err(minimum)
+    shared = np.nan
+    if not own.all():
+        pooled = fit.pooled(bounds)
+        shared = float(pooled.alphas[0])
+        alphas = np.where(own, minimum.alphas, shared)
+        sums = np.where(own[:, None], minimum.sums, fit.losses(alphas, ~own))
+        minimum = replace(minimum, alphas=alphas, sums=sums)
+        status = np.where(own, status, SHARED)
+        std_err = np.where(own, std_err, temperature_std_err(pooled))
+    return FittedClasses(fit.finish(minimum), status, std_err, shared)
+
+
+def fit_limited(
+    rows: CalibrationRows, own: BoolArray, gamma: float, bounds: tuple[float, float]
+) -> FittedClasses:
+    """Fit all classes within gamma of a shared alpha_0, paper D eq. (4.2).
+
+    With alpha*_k the optimum of class k by itself, the smallest loss for a given
+    alpha_0 is at alpha_k = alpha*_k clipped to alpha_0 +- gamma. Its derivative in
+    alpha_0 is the sum of the clipped classes' gradients, which increases.
+    """
+    fit = _Fit(rows, "nll")
+    alone = fit.losses.minimise(bounds, fit.before)
+    low = float(alone.alphas[own].max()) - gamma
+    high = float(alone.alphas[own].min()) + gamma
+    if low <= high:  # gamma holds nobody back, and alpha_0 may be anywhere in between
+        pooled = fit.pooled(bounds)
+        shared = min(max(float(pooled.alphas[0]), low), high)
+        minimum, limited = alone, np.zeros(own.size, dtype=bool)
+        shared_sums, shared_at_bound = pooled.sums[0], 0
+    else:
+        nested = _solve_nested(fit.losses, alone.alphas, own, gamma, bounds)
+        shared = float(nested.alphas[0])
+        alphas = np.clip(alone.alphas, shared - gamma, shared + gamma)
+        limited = own & (alphas != alone.alphas)
+        minimum = Minimum(
+            alphas=alphas,
+            sums=fit.losses(alphas, own),
+            at_bound=np.where(limited, 0, alone.at_bound),
+        )
+        shared_sums, shared_at_bound = nested.sums[0], int(nested.at_bound[0])
+    alphas = np.where(own, minimum.alphas, shared)
+    minimum = replace(minimum, alphas=alphas)
+
+    # classes at alpha_0 +- gamma, or at alpha_0, move with it
+    error = np.nan
+    if shared_at_bound == 0 and shared_sums[CURVATURE] > 0.0:
+        error = np.sqrt(shared_sums[SQUARED_SCORE]) / shared_sums[CURVATURE]
+    tied = limited | ~own
+    std_err = np.where(tied, error / alphas**2, temperature_std_err(minimum))
+    status = np.where(minimum.at_bound != 0, AT_BOUND, OWN)
+    status = np.where(limited, LIMITED, np.where(own, status, SHARED))
+    return FittedClasses(fit.finish(minimum), status, std_err, shared)
+
+
+def _solve_nested(
+    losses: LossInAlpha,
+    alone: FloatArray,
+    own: BoolArray,
+    gamma: float,
+    bounds: tuple[float, float],
+) -> Minimum:
+    """Return the minimum in alpha_0 of the loss that the clipped classes leave."""
+
+    def evaluate(shared: FloatArray, _: BoolArray) -> FloatMatrix:
+        alphas = np.clip(alone, shared[0] - gamma, shared[0] + gamma)
+        clipped = own & (alphas != alone)
+        sums = losses(alphas, clipped)
+        return np.asarray(sums.sum(axis=0, keepdims=True))
+
+    return solve_increasing(evaluate, bounds, np.array([np.median(alone[own])]))
