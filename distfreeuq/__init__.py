@@ -8,7 +8,8 @@ from distfreeuq.calibration.classwise_temperature import (
     ClasswiseTemperatureResult,
     classwise_temperature_scaling,
 )
-from distfreeuq.calibration.groupwise import GroupwiseResult, groupwise_calibration
+from distfreeuq.calibration.groupwise import groupwise_calibration
+from distfreeuq.calibration.groupwise_result import GroupwiseResult
 from distfreeuq.calibration.isotonic import IsotonicResult, isotonic_calibration
 from distfreeuq.calibration.logits import to_logits
 from distfreeuq.calibration.platt import PlattResult, platt_scaling

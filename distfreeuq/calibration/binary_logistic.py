@@ -9,7 +9,7 @@ from distfreeuq._typing import FloatArray, FloatMatrix
 from distfreeuq.calibration.multinomial_logistic import LinearMap
 from distfreeuq.calibration.newton import Curvature, minimise_convex
 from distfreeuq.calibration.rows import CalibrationRows
-from distfreeuq.calibration.vector import FLAT
+from distfreeuq.calibration.vector_loss import FLAT
 
 _NEUTRAL = np.array([1.0, 0.0])
 _NO_DIRECTIONS = np.zeros((2, 0))

@@ -4,187 +4,41 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from distfreeuq import _arrays
-from distfreeuq._arrays import listed
-from distfreeuq._typing import ArrayLike, Classes, FloatMatrix, IntArray
+from distfreeuq._typing import ArrayLike, IntArray
 from distfreeuq._validate import Door
 from distfreeuq.calibration.excess_risk import class_guarantee, read_logit_range
+from distfreeuq.calibration.groupwise_result import (
+    POOLED,
+    GroupwiseResult,
+    Split,
+    apply_maps,
+    split_rows,
+)
 from distfreeuq.calibration.isotonic import IsotonicResult, isotonic_calibration
-from distfreeuq.calibration.logits import read_new_logits
 from distfreeuq.calibration.platt import platt_scaling
 from distfreeuq.calibration.result import CalibrationResult, change_fields
-from distfreeuq.calibration.rows import CalibrationRows, describe_rows, read_rows
+from distfreeuq.calibration.rows import CalibrationRows, read_rows
 from distfreeuq.calibration.temperature import (
     ALPHA_BOUNDS,
-    TemperatureResult,
     read_alpha_bounds,
     temperature_scaling,
 )
 from distfreeuq.calibration.vector import vector_scaling
-from distfreeuq.exceptions import UnseenGroupWarning
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.results import read_only
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from statsmodels.iolib.summary import Summary
-
 Calibrator = Callable[..., CalibrationResult]
-Split = Callable[[Any], ArrayLike]
 CALIBRATORS: dict[str, Calibrator] = {
     "temperature": temperature_scaling,
     "vector": vector_scaling,
     "platt": platt_scaling,
     "isotonic": isotonic_calibration,
 }
-POOLED = -1
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class GroupwiseResult(CalibrationResult):
-    """A fitted calibration map for every group of rows.
-
-    Attributes
-    ----------
-    calibrator : str
-        Its name.
-    names : tuple
-        The groups.
-    counts : ndarray (G,)
-        Fitted rows of each.
-    which : ndarray (G,)
-        Position of each group's map in `fits`; -1 for groups of too few rows, which use
-        the pooled map.
-    fits : tuple of CalibrationResult
-    pooled : CalibrationResult
-        The map fitted to all rows.
-    split : "predicted", None or callable
-        How `predict` finds the groups of new rows; None: they are given.
-
-    The other attributes are those of every `CalibrationResult`.
-    """
-
-    calibrator: str
-    names: tuple[Hashable, ...]
-    counts: IntArray
-    which: IntArray
-    fits: tuple[CalibrationResult, ...]
-    pooled: CalibrationResult
-    split: str | Split | None
-
-    def __repr__(self) -> str:
-        """Return one line."""
-        return (
-            f"<GroupwiseResult {self.calibrator} groups={len(self.names)} n={self.n} "
-            f"K={len(self.classes)}>"
-        )
-
-    def predict(
-        self, logits: ArrayLike, *, groups: ArrayLike | None = None
-    ) -> FloatMatrix:
-        """Calibrated probabilities, each row by the map of its group, shape (n, K).
-
-        Parameters
-        ----------
-        logits : array_like (n, K)
-            Columns as in the fit. For isotonic calibration, probabilities.
-        groups : array_like (n,), optional
-            Needed if the fit was given an array of groups, and only then.
-
-        Notes
-        -----
-        Rows of a group that the fit has not seen use the pooled map, with an
-        `UnseenGroupWarning`.
-        """
-        door = Door("GroupwiseResult.predict")
-        matrix = read_new_logits(door, logits, self.classes)
-        codes, unseen = self._codes(door, logits, matrix, groups)
-        if unseen:
-            warnings.warn(
-                f"{len(unseen)} groups were not in the fit ({listed(unseen)}): their "
-                "rows are calibrated by the pooled map.",
-                UnseenGroupWarning,
-                stacklevel=2,
-            )
-        maps = np.append(self.which, POOLED)[codes]
-        return apply_maps(matrix, maps, self.fits, self.pooled)
-
-    def _codes(
-        self,
-        door: Door,
-        logits: ArrayLike,
-        matrix: FloatMatrix,
-        groups: ArrayLike | None,
-    ) -> tuple[IntArray, list[Hashable]]:
-        """Return each row's position in `names`, -1 for unseen groups, and these."""
-        if self.split is None and groups is None:
-            door.refuse("groups", "given, as in the fit", "None")
-        if self.split is not None and groups is not None:
-            door.refuse("groups", "None, as the fit has a rule for them", "an array")
-        rule = groups if self.split is None else self.split
-        values = split_rows(door, rule, logits, matrix, self.classes)
-        position = {name: code for code, name in enumerate(self.names)}
-        codes = np.array([position.get(value, POOLED) for value in values], np.int64)
-        unseen = dict.fromkeys(value for value in values if value not in position)
-        return codes, list(unseen)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return the groups' own tables below one another, with columns group and n.
-
-        Groups that use the pooled map are told by the column pooled.
-        """
-        import pandas as pd
-
-        parts: list[pd.DataFrame] = []
-        for name, n, which in zip(self.names, self.counts, self.which, strict=True):
-            pooled = which == POOLED
-            fit = self.pooled if pooled else self.fits[which]
-            frame = fit.to_frame()
-            frame.insert(0, "group", [name] * len(frame))
-            frame.insert(1, "n", n)
-            frame["pooled"] = pooled
-            parts.append(frame)
-        return pd.concat(parts, ignore_index=True)
-
-    def summary(self) -> Summary:
-        """Return each group's losses and the guarantee as a ``Summary``."""
-        from distfreeuq._summary import Table, class_name, number
-
-        rows = []
-        for name, n, which in zip(self.names, self.counts, self.which, strict=True):
-            if which == POOLED:
-                rows.append([class_name(name), str(n), "-", "-", "-", "pooled"])
-                continue
-            fit = self.fits[which]
-            rows.append(
-                [
-                    class_name(name),
-                    str(n),
-                    number(fit.loss_before),
-                    number(fit.loss_after),
-                    str(fit.n_changed),
-                    _describe(fit),
-                ]
-            )
-        headers = ["group", "n", "loss before", "loss after", "changed", "map"]
-        notes = [("Pooled", f"{_describe(self.pooled)}, fitted to all rows.")]
-        facts = [("Calibrator", self.calibrator), ("Groups", str(len(self.names)))]
-        return self._summarise(
-            "Calibration by groups", facts, [Table(headers, rows)], notes
-        )
-
-    def _default_plot(self, ax: Axes | None) -> Axes:
-        from distfreeuq import plots
-
-        if isinstance(self.pooled, TemperatureResult):
-            return plots.calibration_parameters(self, ax=ax)
-        return plots.reliability_change(self, ax=ax)
 
 
 def groupwise_calibration(
@@ -288,55 +142,6 @@ def groupwise_calibration(
     )
 
 
-def apply_maps(
-    matrix: FloatMatrix,
-    maps: IntArray,
-    fits: tuple[CalibrationResult, ...],
-    pooled: CalibrationResult,
-) -> FloatMatrix:
-    """Return each row's probabilities by its map, a position in `fits` or -1."""
-    probs = np.empty_like(matrix)
-    for index in np.unique(maps):
-        own = maps == index
-        fit = pooled if index == POOLED else fits[index]
-        probs[own] = fit.predict(matrix[own])
-    return probs
-
-
-def split_rows(
-    door: Door,
-    groups: Any,
-    logits: ArrayLike,
-    matrix: FloatMatrix,
-    classes: Classes,
-) -> list[Hashable]:
-    """Return each row's group as a plain Python value."""
-    if isinstance(groups, str):
-        tops, _, _ = describe_rows(matrix)
-        return [classes[top] for top in tops.tolist()]
-    if callable(groups):
-        groups = groups(logits)
-    array = door.array(groups, "groups", "groups, one per row")
-    if array.ndim != 1 or array.shape[0] != len(matrix):
-        must = f"{len(matrix)} groups, one per row"
-        door.refuse("groups", must, f"shape {array.shape}")
-    items = _arrays.as_items(array)
-    for row, item in enumerate(items):
-        if not _is_group(item):
-            must = "values that can be told apart, none of them missing"
-            door.refuse("groups", must, f"{_arrays.describe(item)} at row {row}")
-    return items
-
-
-def _is_group(item: Any) -> bool:
-    """Say whether a value can be looked up: hashable, and equal to itself."""
-    try:
-        hash(item)
-        return item is not None and bool(item == item)
-    except (TypeError, ValueError):
-        return False
-
-
 def _sorted(values: list[Hashable]) -> list[Hashable]:
     """Return the different values in order, of appearance if they have no other."""
     distinct = list(dict.fromkeys(values))
@@ -417,10 +222,3 @@ def _guarantee(
         "a row's group follows from its features by a rule chosen without these labels"
     )
     return replace(claim, assumptions=(*claim.assumptions, rule))
-
-
-def _describe(fit: CalibrationResult) -> str:
-    if isinstance(fit, TemperatureResult):
-        error = "at bound" if np.isnan(fit.std_err) else f"s.e. {fit.std_err:.3f}"
-        return f"T={fit.temperature:.4g}, {error}"
-    return type(fit).__name__.removesuffix("Result").lower()

@@ -10,7 +10,7 @@ import numpy as np
 from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix
 from distfreeuq.calibration.newton import Curvature, minimise_convex
 from distfreeuq.calibration.rows import CalibrationRows
-from distfreeuq.calibration.vector import ABSENT_BIAS, FLAT
+from distfreeuq.calibration.vector_loss import ABSENT_BIAS, FLAT
 
 MAX_NEWTON_PARAMETERS = 1000
 """Beyond these, no Hessian is made: L-BFGS, and no standard errors."""

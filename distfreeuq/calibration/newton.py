@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy import linalg
 
 from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix
 
@@ -39,19 +38,23 @@ class Curvature:
     __slots__ = ("_inverse", "_lower", "free", "hessian")
 
     def __init__(self, hessian: FloatMatrix, free: FloatMatrix) -> None:
+        from scipy.linalg import lapack  # slow to import
+
         self.hessian, self.free = hessian, free
         self._inverse: FloatMatrix | None = None
         size = max(float(np.trace(hessian)) / len(hessian), 1e-300)
         filled = hessian + size * (free @ free.T)
-        self._lower, failed = linalg.lapack.dpotrf(filled, lower=1)
+        self._lower, failed = lapack.dpotrf(filled, lower=1)
         if failed or _reciprocal_condition(self._lower, filled) <= _SINGULAR:
             self._inverse = _pseudo_inverse(hessian)
 
     def solve(self, right: FloatArray) -> FloatArray:
         """Return the step x of least norm with hessian @ x = right."""
+        from scipy.linalg import cho_solve
+
         if self._inverse is not None:
             return np.asarray(self._inverse @ right)
-        return np.asarray(linalg.cho_solve((self._lower, True), right))
+        return np.asarray(cho_solve((self._lower, True), right))
 
     def sandwich(self, meat: FloatMatrix) -> FloatArray:
         """Return the diagonal of H^-1 meat H^-1, nan where parameters are unidentified.
@@ -74,8 +77,10 @@ class Curvature:
 
 
 def _reciprocal_condition(lower: FloatMatrix, matrix: FloatMatrix) -> float:
+    from scipy.linalg import lapack
+
     norm = float(np.abs(matrix).sum(axis=0).max())
-    estimate, _ = linalg.lapack.dpocon(lower, norm, uplo="L")
+    estimate, _ = lapack.dpocon(lower, norm, uplo="L")
     return float(estimate)
 
 

@@ -20,7 +20,8 @@ from distfreeuq.calibration.result import (
     coefficients,
 )
 from distfreeuq.calibration.rows import read_rows
-from distfreeuq.calibration.vector import affine_softmax, read_ridge, warn_lost
+from distfreeuq.calibration.vector import read_ridge, warn_lost
+from distfreeuq.calibration.vector_loss import affine_softmax
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import read_only
 
