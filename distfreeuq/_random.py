@@ -1,6 +1,6 @@
 """Streams of uniforms: calibration and prediction never share one."""
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -8,16 +8,21 @@ from distfreeuq._arrays import describe
 from distfreeuq._typing import FloatArray, RandomState
 from distfreeuq.exceptions import InputError
 
-_SPAWN_KEYS = {"fit": 0, "predict": 1, "thin": 2}
+Purpose = Literal["fit", "predict", "thin", "split", "bootstrap", "source", "target"]
+
+# One integer is often used for everything: data drawn with seed 0, fitted with seed 0.
+# Each purpose has a stream of its own, and none is what NumPy makes of the same seed by
+# itself: default_rng(0), or the children 0, 1, 2, ... of SeedSequence(0).spawn.
+_FIRST_KEY = int.from_bytes(b"dfu\0", "big")
+_SPAWN_KEYS = {purpose: _FIRST_KEY + i for i, purpose in enumerate(get_args(Purpose))}
 
 
-def stream(
-    rng: RandomState, purpose: Literal["fit", "predict", "thin"], caller: str
-) -> np.random.Generator:
-    """Return a generator; one integer seed gives fit and predict different streams.
+def stream(rng: RandomState, purpose: Purpose, caller: str) -> np.random.Generator:
+    """Return a generator; one integer seed gives each purpose a different stream.
 
     With the same uniforms in calibration and prediction, a test row's score would not
-    be exchangeable with the calibration scores, and coverage would be lost.
+    be exchangeable with the calibration scores, and coverage would be lost. So it is
+    with scores randomised by the numbers that the labels were drawn with.
     """
     _check(rng, caller)
     if isinstance(rng, np.random.Generator):
@@ -37,7 +42,7 @@ def stream(
 def row_uniforms(
     n_rows: int,
     rng: RandomState,
-    purpose: Literal["fit", "predict"],
+    purpose: Purpose,
     caller: str,
     randomized: bool,
 ) -> FloatArray:

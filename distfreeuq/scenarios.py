@@ -68,7 +68,7 @@ class GaussianLabelShift:
 
         Rows are i.i.d., so that many replicates can be drawn at once and reshaped.
         """
-        generator = stream(rng, "fit" if domain == "source" else "predict", "sample")
+        generator = stream(rng, domain, "sample")
         labels = generator.choice(self.n_classes, size=n, p=self.prior(domain))
         root = np.linalg.cholesky(self.covariance)
         noise = generator.standard_normal((n, self.means.shape[1]))

@@ -1,13 +1,14 @@
 """Random numbers come from the seed alone, and fit and predict never share them."""
 
 import re
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import distfreeuq as dfu
 from distfreeuq import InputError
-from distfreeuq._random import row_uniforms, stream
+from distfreeuq._random import Purpose, row_uniforms, stream
 
 from .door_data import LABELS, PLAIN, PROBS, N
 
@@ -18,8 +19,11 @@ def draws(rng, purpose):
 
 @pytest.mark.parametrize("seed", [0, 7, 2**63, 2**200])
 def test_an_integer_seeds_a_stream_for_each_purpose(seed):
-    streams = [draws(seed, purpose) for purpose in ("fit", "predict", "thin")]
-    streams.append(np.random.default_rng(seed).random(5))  # the user's own
+    streams = [draws(seed, purpose) for purpose in get_args(Purpose)]
+    # the user's own, by the same number
+    streams.append(np.random.default_rng(seed).random(5))
+    children = np.random.SeedSequence(seed).spawn(8)
+    streams += [np.random.default_rng(child).random(5) for child in children]
     for i, one in enumerate(streams):
         for other in streams[:i]:
             assert not np.isin(one, other).any()
