@@ -12,7 +12,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from distfreeuq._typing import FloatArray, FloatMatrix
-from distfreeuq.label_shift.confusion import Confusion, normalise, soft_confusion
+from distfreeuq.label_shift.confusion import (
+    Confusion,
+    normalise,
+    soft_confusion,
+    solve_many,
+)
 from distfreeuq.label_shift.regularised import weights_of
 from distfreeuq.label_shift.samples import Samples
 from distfreeuq.threads import set_num_threads
@@ -44,10 +49,22 @@ def resample_counts(
         rows = range(start, min(start + size, n_boot))
         joints = generator.multinomial(confusion.n, joint_law, size=len(rows))
         targets = generator.multinomial(confusion.m, target_law, size=len(rows))
-        for i, joint, target in zip(rows, joints, targets, strict=True):
-            square = joint.reshape(n_classes, n_classes)
-            drawn = Confusion(square, target, confusion.n, confusion.m, False)
-            _store(out, i, weights_of(drawn, regularization), square.sum(axis=0))
+        squares = joints.reshape(-1, n_classes, n_classes)
+        if regularization is None:
+            raws = solve_many(squares / confusion.n, targets / confusion.m)
+        else:
+            raws = np.array(
+                [
+                    weights_of(
+                        Confusion(*pair, confusion.n, confusion.m, False),
+                        regularization,
+                    )
+                    for pair in zip(squares, targets, strict=True)
+                ]
+            )
+        for i, raw, square in zip(rows, raws, squares, strict=True):
+            if not np.isnan(raw).any():
+                out[i] = normalise(raw, square.sum(axis=0) / confusion.n)
     return out
 
 
@@ -73,7 +90,8 @@ def resample_rows(
     )
     replicates = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
     for i, (raw, prior) in enumerate(_shown(replicates, progress, n_boot)):
-        _store(out, i, raw, prior)
+        if raw is not None:
+            out[i] = normalise(raw, prior / prior.sum())
     return out
 
 
@@ -106,11 +124,6 @@ def _one_resample(
         for rows in (samples.probs.shape[0], samples.probs_target.shape[0])
     ]
     return refit(samples, *drawn)
-
-
-def _store(out: FloatMatrix, i: int, raw: FloatArray | None, prior: FloatArray) -> None:
-    if raw is not None:
-        out[i] = normalise(raw, prior / prior.sum())
 
 
 def _shown(items: Iterable[Any], progress: bool, total: int | None = None) -> Any:

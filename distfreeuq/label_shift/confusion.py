@@ -13,7 +13,7 @@ import numpy as np
 
 from distfreeuq import bounds
 from distfreeuq._persistence import register
-from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
+from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq.label_shift.regions import Box, Polytope
 from distfreeuq.label_shift.row_sums import (
     class_sums,
@@ -69,9 +69,7 @@ class Confusion:
     @property
     def is_singular(self) -> bool:
         """True if C is singular to working precision."""
-        values = self.singular_values
-        cutoff = values[0] * values.size * np.finfo(np.float64).eps
-        return bool(values[-1] <= cutoff)
+        return bool(_are_singular(self.singular_values))
 
     @property
     def condition_number(self) -> float:
@@ -126,6 +124,21 @@ def solve(confusion: Confusion) -> FloatArray | None:
     if confusion.is_singular:
         return None
     return np.linalg.solve(confusion.matrix, confusion.frequencies)
+
+
+def solve_many(matrices: FloatMatrix, frequencies: FloatMatrix) -> FloatMatrix:
+    """Return the solutions of B equations, shape (B, K); NaN for a singular one."""
+    out = np.full(frequencies.shape, np.nan)
+    regular = ~_are_singular(np.linalg.svd(matrices, compute_uv=False))
+    right = frequencies[regular][:, :, None]
+    out[regular] = np.linalg.solve(matrices[regular], right)[:, :, 0]
+    return out
+
+
+def _are_singular(singular_values: FloatArray) -> BoolArray:
+    """Return whether the last one is zero to working precision, along the last axis."""
+    cutoff = singular_values.shape[-1] * np.finfo(np.float64).eps
+    return np.asarray(singular_values[..., -1] <= cutoff * singular_values[..., 0])
 
 
 def normalise(raw: FloatArray, source_prior: FloatArray) -> FloatArray:

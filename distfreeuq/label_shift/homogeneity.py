@@ -16,8 +16,9 @@ from scipy import special
 from distfreeuq._persistence import register
 from distfreeuq._typing import FloatArray, FloatMatrix
 
-_RANK = 1e-12
-"""Relative eigenvalue below which a direction of the predictions has no variance."""
+_RANK = 1e-13
+"""Variance below which a direction of the predictions has none, relative to their mean
+square."""
 
 
 @register
@@ -90,7 +91,7 @@ def compare_means(
     # predictions sum to one: the last class adds nothing
     gap = (mean_source - mean_target)[:-1]
     values, vectors = np.linalg.eigh(covariance[:-1, :-1])
-    kept = values > _RANK * max(float(values[-1]), np.finfo(np.float64).tiny)
+    kept = values > _RANK * float(np.trace(gram_source + gram_target)) / (n + m)
     scores = vectors[:, kept].T @ gap / np.sqrt(values[kept] * (1.0 / n + 1.0 / m))
     return _chi_squared(
         float(scores @ scores), int(kept.sum()), "chi-squared, mean predictions"

@@ -14,6 +14,7 @@ are exact.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,7 +34,7 @@ _ROUGH = 0.1
 """Breach above which an EM step comes before the Newton step: it finds the scale of
 classes that stand apart, which Newton only doubles its way to."""
 
-_RIDGE = 1e-11
+_RIDGE = 1e-9
 """Relative; it keeps directions in which the likelihood is flat where they are."""
 
 
@@ -151,11 +152,11 @@ def maximise_likelihood(
     else:  # no row says anything
         empty = np.ones_like(start)
         point, n_steps = _Point(start, empty, 0.0, np.empty(0)), 0
-    q = np.zeros(prior.size)
-    q[problem.known] = point.q / point.q.sum()
+    q, total = np.zeros(prior.size), float(point.q.sum())
+    q[problem.known] = point.q / total
     return MixtureFit(
         prior=q,
-        log_likelihood=float(point.q.sum()) - point.objective,
+        log_likelihood=total - point.objective - math.log(total),
         violation=point.violation,
         n_steps=n_steps,
         lost=problem.lost,

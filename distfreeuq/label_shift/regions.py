@@ -70,7 +70,7 @@ class Box:
         w : array_like (K,)
         """
         point = _point(w, "Box.contains", "w", self.n_classes)
-        slack = _SLACK * np.abs(point)
+        slack = _SLACK * np.where(np.isinf(point), 0.0, np.abs(point))
         return bool(((self.low <= point + slack) & (point - slack <= self.high)).all())
 
     def support(self, direction: ArrayLike) -> float:

@@ -253,7 +253,7 @@ class LabelShiftResult(Result):
 
             return anderson_rubin_intervals(self.confusion, alpha)
         if method == "bootstrap":
-            generator = stream(rng, "fit", door.caller)
+            generator = stream(rng, "bootstrap", door.caller)
             replicates = self._replicates(n_boot, generator, n_jobs, progress)
             return percentile_intervals(replicates, alpha)
         return normal_intervals(self._center(), self.std_err, alpha)
