@@ -4,8 +4,8 @@ Podkopaev and Ramdas (2021), section 2.2. Run it as
 
     python vignettes/replication/paper_a_conformal.py [folder]
 
-It prints both tables and writes figures like 1(c) and 1(d) into the folder. The wines are
-looked for where DISTFREEUQ_DATA points, then in ../shared/data beside the project.
+It prints both tables and writes figures like 1(c) and 1(d) into the folder. The wines
+are looked for where DISTFREEUQ_DATA points, then in ../shared/data beside the project.
 """
 
 import os
@@ -29,7 +29,9 @@ Draw = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 def compare(draws: Iterator[Draw], n_rep: int, progress: bool = True) -> pd.DataFrame:
     """Calibrate four ways; half of the target rows estimate weights, half test."""
     records = []
-    for i, draw in enumerate(tqdm(draws, total=n_rep, disable=not progress)):
+    for i, draw in enumerate(
+        tqdm(draws, total=n_rep, disable=None if progress else True)
+    ):
         probs, labels, probs_target, labels_target, weights = draw
         unlabelled, test = np.array_split(np.arange(len(labels_target)), 2)
         estimate = dfu.bbse(probs, labels, probs_target[unlabelled])
@@ -74,9 +76,9 @@ def wine_draws(data: Path, n_rep: int) -> Iterator[Draw]:
     """White wines in three classes of quality, resampled to p and q, a shallow net.
 
     The paper's appendix with its preprocessing was not at hand. Here: quality up to 5,
-    6, and 7 up; repeated rows dropped; a third of the rows trains a network of 16 hidden
-    units, a third is resampled (with replacement) to the source's class proportions, a
-    third to the target's.
+    6, and 7 up; repeated rows dropped; a third of the rows trains a network of 16
+    hidden units, a third is resampled (with replacement) to the source's class
+    proportions, a third to the target's.
     """
     wines = pd.read_csv(data / "winequality-white.csv", sep=";").drop_duplicates()
     classes = np.digitize(wines.pop("quality"), [5.5, 6.5])
@@ -170,9 +172,7 @@ def main(folder: Path) -> None:
         print(table(frame))
         columns = {m: frame.loc[frame["method"] == m, "coverage"] for m in METHODS}
         ax = plots.coverage_histogram(columns, 1 - ALPHA)
-        ax.set_title(
-            f"Paper A, figure {figure}: {ax.get_title().lower()}", fontsize="medium"
-        )
+        ax.set_title(f"Paper A, {figure}. {ax.get_title()}", fontsize="medium")
         ax.figure.savefig(folder / f"paper-a-{name}.png")
         print(f"figure: {folder / f'paper-a-{name}.png'}")
 
