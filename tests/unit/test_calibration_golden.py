@@ -1,0 +1,85 @@
+"""Golden cases of temperatures, class-wise temperatures and vector scaling."""
+
+import numpy as np
+import pytest
+
+import distfreeuq as dfu
+from distfreeuq._validate import Door
+from distfreeuq.calibration.importance import transform_weights
+from distfreeuq.calibration.rows import read_rows
+from distfreeuq.calibration.vector_loss import vector_loss
+
+
+def close(case):
+    return {"rtol": case.get("tol", 1e-9), "atol": 1e-12}
+
+
+@pytest.mark.golden("calibration", "fit_temperature")
+def test_temperature(case):
+    inputs, expected = case["inputs"], case["expected"]
+
+    def fit():
+        return dfu.temperature_scaling(
+            inputs["logits"],
+            inputs["labels"],
+            sample_weight=inputs.get("weights"),
+            loss=inputs.get("loss", "nll"),
+        )
+
+    if expected["at_bound"] is None:
+        result = fit()
+    else:
+        with pytest.warns(dfu.FitAtBoundWarning, match="stands at its bound"):
+            result = fit()
+    np.testing.assert_allclose(
+        [result.inverse_temperature, result.temperature, result.loss_after],
+        [expected["alpha"], expected["T"], expected["loss"]],
+        **close(case),
+    )
+    ends = {None: None, "lo": "low", "hi": "high"}
+    assert result.at_bound == ends[expected["at_bound"]]
+
+
+@pytest.mark.golden("calibration", "fit_classwise_temperature")
+def test_classwise_temperature(case):
+    inputs, expected = case["inputs"], case["expected"]
+    result = dfu.classwise_temperature_scaling(
+        inputs["logits"],
+        inputs["labels"],
+        gamma=inputs["Gamma"],
+        bounds=(inputs["alpha_lo"], inputs["alpha_hi"]),
+    )
+    assert len(result.classes) == inputs["K"]
+    np.testing.assert_allclose(
+        result.inverse_temperatures, expected["alphas"], **close(case)
+    )
+    if "loss" in expected:
+        np.testing.assert_allclose(result.loss_after, expected["loss"], **close(case))
+    if "pooled" in expected:
+        np.testing.assert_allclose(
+            1 / result.shared_temperature, expected["pooled"], **close(case)
+        )
+        assert result.to_frame()["note"].tolist() == ["", "", "shared"]
+
+
+@pytest.mark.golden("calibration", "vector_scaling_objective")
+def test_vector_scaling_objective(case):
+    inputs, expected = case["inputs"], case["expected"]
+    rows = read_rows(Door("test"), inputs["logits"], inputs["labels"], None, None)
+    loss, gradient = vector_loss(rows, np.array(inputs["a"]), np.array(inputs["b"]))
+    np.testing.assert_allclose(loss, expected["loss"], **close(case))
+    np.testing.assert_allclose(
+        gradient, expected["grad_a"] + expected["grad_b"], **close(case)
+    )
+    assert abs(gradient[3:].sum()) < 1e-15
+
+
+@pytest.mark.golden("calibration", "transform_weights")
+def test_weight_transform(case):
+    inputs = case["inputs"]
+    weights = transform_weights(
+        np.array(inputs["w"]),
+        flatten=inputs["flatten"],
+        clip=(inputs["clip_lo"], inputs["clip_hi"]),
+    )
+    np.testing.assert_allclose(weights, case["expected"]["w"], **close(case))
