@@ -17,9 +17,9 @@ SLACK = 1e-12
 def conformal_rank(n: int, alpha: float) -> int:
     """Return the rank of the threshold among n scores: ceil((1 - alpha)(n + 1)).
 
-    It is the weighted quantile's rule with unit weights, so that 0.1, 1 - 0.9 and 1/3 all
-    give the rank a person means, which plain ``ceil`` in floating point does not. A rank
-    of n + 1 stands for an infinite threshold.
+    It is the weighted quantile's rule with unit weights, so that 0.1, 1 - 0.9 and 1/3
+    all give the rank a person means, which plain ``ceil`` in floating point does not. A
+    rank of n + 1 stands for an infinite threshold.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def conformal_rank(n: int, alpha: float) -> int:
 
 
 def smallest_sample(alpha: float) -> int:
-    """Return the smallest n whose rank is at most n: enough rows for a finite threshold.
+    """Return the smallest n whose rank is at most n: enough for a finite threshold.
 
     Examples
     --------
@@ -57,25 +57,27 @@ def smallest_order_statistic(values: FloatArray, rank: int) -> float:
 def quantiles_with_atoms(
     values: FloatArray, weights: FloatArray, levels: FloatArray, atoms: FloatArray
 ) -> FloatArray:
-    """Return one quantile per level and atom: one sort, one pass, one search each.
+    """Return one quantile per level and atom, all by one selection.
 
     The weights and atoms are divided by the largest weight, so their scale is gone, and
-    equal ones become exactly 1; one quantile does not depend on the others' atoms. Values
-    of weight zero are dropped before sorting.
+    equal ones become exactly 1; one quantile does not depend on the others' atoms.
+    Values of weight zero count for nothing.
     """
-    largest = weights.max(initial=0.0)
+    largest = float(weights.max(initial=0.0))
     out = np.full(levels.shape, np.inf)
     if largest == 0.0:
         return out
-    kept = weights > 0.0
-    if not kept.all():
-        values, weights = values[kept], weights[kept]
-    order = np.argsort(values)
-    cumulative = np.empty(values.size)
-    _quantile._cumulative_mass(np.divide(weights[order], largest), cumulative)
-    with np.errstate(over="ignore"):  # an atom beyond all proportion is rightly +inf
-        scaled_atoms = np.divide(atoms, largest)
-    _quantile._search_quantiles(values[order], cumulative, levels, scaled_atoms, out)
+    values, weights = np.ascontiguousarray(values), np.ascontiguousarray(weights)
+    mass = _quantile._scaled_mass(weights, largest)
+    # an atom beyond all proportion needs more mass than there is
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = mass + np.divide(atoms, largest)
+        needed = levels * total - SLACK * total
+    reached = np.flatnonzero(mass >= needed)
+    reached = reached[np.argsort(needed[reached])]
+    found = np.empty(reached.size)
+    _quantile._select_quantiles(values, weights, largest, mass, needed[reached], found)
+    out[reached] = found
     return out
 
 

@@ -1,61 +1,65 @@
-"""Weighted empirical quantiles with an atom at +inf.
+"""Weighted empirical quantiles, by selection: the arithmetic is in weighted_select.h."""
 
-One rule decides every rank: the quantile is the smallest value whose cumulative mass is at
-least ``level * total - 1e-12 * total``, where the total includes the atom. The slack makes
-0.1, 1 - 0.9 and 1/3 give the rank a person means.
-"""
-
-from libc.math cimport INFINITY, fabs
 from libc.stddef cimport ptrdiff_t
 
-cdef double SLACK = 1e-12
+
+cdef extern from "weighted_select.h" nogil:
+    ctypedef struct long_sum:
+        double total
+        double lost
+
+    ctypedef struct weighted_values:
+        const double *values
+        const double *weights
+        ptrdiff_t n
+        double scale
+        long_sum before
+        double after
+
+    ctypedef struct needs:
+        const double *mass
+        ptrdiff_t n
+        double *quantile
+
+    double scaled_mass(const double *, ptrdiff_t, double)
+    int select_quantiles(weighted_values, needs)
 
 
-def _cumulative_mass(const double[::1] weights, double[::1] out):
-    """Running sums, compensated (Neumaier) so that a hundred million terms lose nothing."""
-    cdef ptrdiff_t i
-    cdef double total = 0.0, lost = 0.0, w, new
-    with nogil:
-        for i in range(weights.shape[0]):
-            w = weights[i]
-            new = total + w
-            if fabs(total) >= fabs(w):
-                lost += (total - new) + w
-            else:
-                lost += (w - new) + total
-            total = new
-            out[i] = total + lost
+def _scaled_mass(const double[::1] weights, double scale):
+    """Sum of the weights, each divided by `scale`: rounded once."""
+    cdef ptrdiff_t n = weights.shape[0]
+    return scaled_mass(&weights[0], n, scale) if n > 0 else 0.0
 
 
-def _search_quantiles(
+def _select_quantiles(
     const double[::1] values,
-    const double[::1] cumulative,
-    const double[::1] levels,
-    const double[::1] atoms,
+    const double[::1] weights,
+    double scale,
+    double mass,
+    const double[::1] needed,
     double[::1] out,
 ):
-    """Quantile j has level levels[j] and atom atoms[j]; values ascend.
+    """Smallest value up to which the weights over `scale` add up to what is needed.
 
-    Tied values pool their mass by themselves: the first index at which the mass suffices
-    has the tied value, wherever within the tie it stands.
+    `needed` ascends and is at most `mass`, the scaled mass of all. Values of weight zero
+    count for nothing. Tied values pool their mass.
     """
-    cdef ptrdiff_t n = values.shape[0], j, low, len_, half
-    cdef double mass, total, needed
+    cdef weighted_values sample
+    cdef needs wanted
+    cdef int failed
+    if needed.shape[0] == 0 or values.shape[0] == 0:
+        return
+    sample.values = &values[0]
+    sample.weights = &weights[0]
+    sample.n = values.shape[0]
+    sample.scale = scale
+    sample.before.total = 0.0
+    sample.before.lost = 0.0
+    sample.after = mass
+    wanted.mass = &needed[0]
+    wanted.n = needed.shape[0]
+    wanted.quantile = &out[0]
     with nogil:
-        mass = cumulative[n - 1] if n > 0 else 0.0
-        for j in range(levels.shape[0]):
-            total = mass + atoms[j]
-            needed = levels[j] * total - SLACK * total
-            if n == 0 or total == 0.0 or not (mass >= needed):
-                out[j] = INFINITY
-                continue
-            low = 0
-            len_ = n
-            while len_ > 0:
-                half = len_ // 2
-                if cumulative[low + half] < needed:
-                    low += half + 1
-                    len_ -= half + 1
-                else:
-                    len_ = half
-            out[j] = values[low]
+        failed = select_quantiles(sample, wanted)
+    if failed:
+        raise MemoryError("no memory to select quantiles")

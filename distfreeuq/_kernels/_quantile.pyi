@@ -1,10 +1,11 @@
 from distfreeuq._typing import FloatArray
 
-def _cumulative_mass(weights: FloatArray, out: FloatArray) -> None: ...
-def _search_quantiles(
+def _scaled_mass(weights: FloatArray, scale: float) -> float: ...
+def _select_quantiles(
     values: FloatArray,
-    cumulative: FloatArray,
-    levels: FloatArray,
-    atoms: FloatArray,
+    weights: FloatArray,
+    scale: float,
+    mass: float,
+    needed: FloatArray,
     out: FloatArray,
 ) -> None: ...

@@ -105,23 +105,19 @@ def first_bad_row(matrix: FloatMatrix, simplex: bool, tolerance: float) -> int:
 # ------------------------------------------------------------ _quantile: weighted ranks
 
 
-def cumulative_mass(weights: FloatArray) -> FloatArray:
-    """Return running sums, each correctly rounded."""
-    return np.array([math.fsum(weights[: i + 1]) for i in range(weights.size)])
+def scaled_mass(weights: FloatArray, scale: float) -> float:
+    """Return the sum of the weights over the scale, correctly rounded."""
+    return math.fsum(weights / scale)
 
 
-def search_quantiles(
-    values: FloatArray, cumulative: FloatArray, levels: FloatArray, atoms: FloatArray
+def select_quantiles(
+    values: FloatArray, weights: FloatArray, scale: float, needed: FloatArray
 ) -> FloatArray:
-    """Return, per level, the first value with mass >= (level - 1e-12) of the total."""
-    mass = float(cumulative[-1]) if cumulative.size else 0.0
-    out = np.full(levels.shape, np.inf)
-    for j, (level, atom) in enumerate(zip(levels, atoms, strict=True)):
-        total = mass + atom
-        enough = cumulative >= level * total - 1e-12 * total
-        if total > 0.0 and enough.any():
-            out[j] = values[np.flatnonzero(enough)[0]]
-    return out
+    """Return, per mass needed, the first value in order at which there is so much."""
+    order = [int(i) for i in np.argsort(values) if weights[i] > 0.0]
+    mass = [math.fsum(weights[order[: i + 1]] / scale) for i in range(len(order))]
+    enough = np.searchsorted(mass, needed, side="left")
+    return np.asarray(values[np.array(order)[enough]])
 
 
 # ------------------------------------------------------------ _binning: bins and counts

@@ -36,15 +36,14 @@ def prediction_sets(
     return mask, sizes
 
 
-def cumulative_mass(weights):
-    out = np.full(weights.shape, np.nan)
-    _quantile._cumulative_mass(weights, out)
-    return out
+def scaled_mass(weights, scale):
+    return _quantile._scaled_mass(weights, scale)
 
 
-def search_quantiles(values, cumulative, levels, atoms):
-    out = np.full(levels.shape, np.nan)
-    _quantile._search_quantiles(values, cumulative, levels, atoms, out)
+def select_quantiles(values, weights, scale, needed):
+    out = np.full(needed.shape, np.nan)
+    mass = scaled_mass(weights, scale)
+    _quantile._select_quantiles(values, weights, scale, mass, needed, out)
     return out
 
 

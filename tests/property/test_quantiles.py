@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import distfreeuq as dfu
@@ -141,39 +141,61 @@ def test_without_mass_the_quantile_is_infinite(values, level, atom):
 # --------------------------------------------------------------- the kernels themselves
 
 
-@given(
-    st.lists(st.floats(0.0, 1.0), min_size=0, max_size=30),
-    st.lists(
-        st.tuples(st.floats(1e-3, 1.0), st.floats(0.0, 2.0)), min_size=1, max_size=5
+VALUES = {
+    "uniform": lambda rng, n: rng.random(n),
+    "ties": lambda rng, n: rng.integers(0, 7, n) / 7,
+    "nearly all tied": lambda rng, n: np.where(
+        rng.random(n) < 0.95, 0.25, rng.random(n)
     ),
-)
-def test_search_equals_its_twin(weights, levels_atoms):
-    cumulative = kernel.cumulative_mass(np.array(weights))
-    values = np.floor(np.arange(len(weights)) / 2.0)  # ties in pairs
-    levels, atoms = np.array(levels_atoms).T.copy()
+    "neighbours": lambda rng, n: 1.0 + rng.integers(0, 300, n) * 2.0**-52,
+    "both signs": lambda rng, n: rng.standard_cauchy(n) ** 3,
+    "every magnitude": lambda rng, n: np.ldexp(
+        rng.normal(size=n), rng.integers(-1000, 1000, n)
+    ),
+    "infinite": lambda rng, n: rng.choice([-np.inf, -1.0, -0.0, 0.0, np.inf], n),
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 5, 48, 49, 300, 1500]))
+@settings(max_examples=15)
+def test_selection_equals_its_twin(kind, seed, n):
+    # whole weights, so that what is needed is often met exactly, on either side
+    rng = np.random.default_rng(seed)
+    values = VALUES[kind](rng, n)
+    weights = np.ldexp(rng.integers(0, 6, n).astype(np.float64), -40)
+    weights[rng.integers(n)] = np.ldexp(6.0, -40)
+    scale = np.ldexp(1.0, -38)
+    mass = kernel.scaled_mass(weights, scale)
+    narrow = mass * rng.random() + rng.integers(-4, 5, 5) / 8
+    needed = np.concatenate([[-1e-12, 0.25, mass], mass * rng.random(5), narrow])
+    needed = np.sort(np.clip(needed, -1e-12, mass))
     np.testing.assert_array_equal(
-        kernel.search_quantiles(values, cumulative, levels, atoms),
-        twin.search_quantiles(values, cumulative, levels, atoms),
+        kernel.select_quantiles(values, weights, scale, needed),
+        twin.select_quantiles(values, weights, scale, needed),
     )
 
 
-@given(st.lists(st.floats(0.0, 1.0), max_size=60))
-def test_cumulative_mass_is_rounded_once(weights):
+@given(st.lists(st.floats(0.0, 1.0), max_size=60), st.floats(1.0, 3.0))
+def test_mass_is_rounded_once(weights, scale):
     weights = np.array(weights)
     np.testing.assert_array_max_ulp(
-        kernel.cumulative_mass(weights), twin.cumulative_mass(weights), maxulp=1
+        kernel.scaled_mass(weights, scale), twin.scaled_mass(weights, scale), maxulp=1
     )
 
 
 @given(st.lists(st.integers(0, 2**20), max_size=60), st.integers(-30, 30))
-def test_cumulative_mass_is_exact_where_doubles_can_hold_it(weights, exponent):
+def test_mass_is_exact_where_doubles_can_hold_it(weights, exponent):
     weights = np.ldexp(np.array(weights, dtype=np.float64), exponent)
-    np.testing.assert_array_equal(
-        kernel.cumulative_mass(weights), twin.cumulative_mass(weights)
-    )
+    assert kernel.scaled_mass(weights, 0.5) == twin.scaled_mass(weights, 0.5)
 
 
 def test_small_masses_are_not_lost_next_to_a_large_one():
     weights = np.concatenate([[1.0], np.full(100_000, 1e-17)])
     assert np.cumsum(weights)[-1] == 1.0  # what plain addition makes of it
-    assert kernel.cumulative_mass(weights)[-1] == pytest.approx(1 + 1e-12, abs=3e-16)
+    assert kernel.scaled_mass(weights, 1.0) == pytest.approx(1 + 1e-12, abs=3e-16)
+    # the same within a selection: the median of the small ones is theirs alone
+    values = np.arange(weights.size, dtype=np.float64)
+    needed = np.array([1.0 + 0.5e-12])
+    got = kernel.select_quantiles(values, weights, 1.0, needed)[0]
+    assert got == pytest.approx(50_000, abs=30)  # 1 + 0.5e-12 is rounded to 2^-52

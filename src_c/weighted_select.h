@@ -1,0 +1,207 @@
+/* Weighted quantiles by selection: only values near a quantile are ever sorted.
+
+   A quantile is the first value, from the smallest up, at which the cumulative mass reaches
+   what it needs. Values are dealt into buckets of ascending ranges, and the buckets' masses
+   added up; that tells in which bucket each quantile lies. Buckets with quantiles are
+   treated in the same way, the others are done with, until few values are left to sort.
+
+   Sums are compensated, so that a hundred million terms lose nothing, and that the order in
+   which they are added does not show. */
+#ifndef DISTFREEUQ_WEIGHTED_SELECT_H
+#define DISTFREEUQ_WEIGHTED_SELECT_H
+
+#include <string.h>
+#include "portability.h"
+
+typedef struct {
+    double total, lost;
+} long_sum;
+
+ALWAYS_INLINE void add_to(long_sum *s, double x)
+{
+    double sum = s->total + x, of_x = sum - s->total;
+    s->lost += (s->total - (sum - of_x)) + (x - of_x); /* exactly what rounding took away */
+    s->total = sum;
+}
+
+ALWAYS_INLINE double value_of(long_sum s) { return s.total + s.lost; }
+
+static double scaled_mass(const double *weights, ptrdiff_t n, double scale)
+{
+    long_sum sum = {0.0, 0.0};
+    for (ptrdiff_t i = 0; i < n; i++)
+        add_to(&sum, weights[i] / scale);
+    return value_of(sum);
+}
+
+/* Values, in any order, and their weights; a mass is a weight over `scale`. */
+typedef struct {
+    const double *values, *weights;
+    ptrdiff_t n;
+    double scale;
+    long_sum before; /* mass of all smaller values */
+    double after;    /* mass up to and including these */
+} weighted_values;
+
+/* The masses that quantiles need, ascending, more than before and at most after. */
+typedef struct {
+    const double *mass;
+    ptrdiff_t n;
+    double *quantile; /* the answers */
+} needs;
+
+enum { FEW_VALUES = 48 };
+
+static void select_few(weighted_values w, needs q)
+{
+    double value[FEW_VALUES], weight[FEW_VALUES];
+    ptrdiff_t n = 0;
+    for (ptrdiff_t i = 0; i < w.n; i++) {
+        if (w.weights[i] == 0.0)
+            continue;
+        ptrdiff_t j = n++;
+        for (; j > 0 && value[j - 1] > w.values[i]; j--) {
+            value[j] = value[j - 1];
+            weight[j] = weight[j - 1];
+        }
+        value[j] = w.values[i];
+        weight[j] = w.weights[i];
+    }
+    ptrdiff_t j = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        add_to(&w.before, weight[i] / w.scale);
+        double mass = i == n - 1 ? w.after : value_of(w.before);
+        for (; j < q.n && mass >= q.mass[j]; j++)
+            q.quantile[j] = value[i];
+    }
+}
+
+/* An integer that is ordered as the values are; 0 and -0 have the same. */
+ALWAYS_INLINE uint64_t key_of(double value)
+{
+    const uint64_t sign = (uint64_t)1 << 63;
+    double x = value + 0.0;
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits & sign ? ~bits : bits | sign;
+}
+
+typedef struct {
+    long_sum mass;
+    ptrdiff_t n;       /* values with a weight */
+    ptrdiff_t n_needs; /* quantiles among them */
+    ptrdiff_t at;      /* where its values go, or -1 */
+} bucket;
+
+static int select_quantiles(weighted_values w, needs q);
+
+/* Which buckets have quantiles: counts them, and returns how many values are there. */
+static ptrdiff_t find_needs(bucket *buckets, ptrdiff_t n_buckets, weighted_values w, needs q)
+{
+    ptrdiff_t j = 0, n_kept = 0, last = n_buckets - 1;
+    while (buckets[last].n == 0)
+        last--;
+    for (ptrdiff_t b = 0; b <= last; b++) {
+        bucket *here = &buckets[b];
+        add_to(&w.before, here->mass.total);
+        w.before.lost += here->mass.lost;
+        double mass = b == last ? w.after : value_of(w.before);
+        ptrdiff_t first = j;
+        while (here->n > 0 && j < q.n && mass >= q.mass[j])
+            j++;
+        here->n_needs = j - first;
+        here->at = -1;
+        if (here->n_needs > 0) {
+            here->at = n_kept;
+            n_kept += here->n;
+        }
+    }
+    return n_kept;
+}
+
+/* Returns -1 if out of memory. */
+static int select_among_many(weighted_values w, needs q, uint64_t low, int shift,
+                             bucket *buckets, ptrdiff_t n_buckets)
+{
+    for (ptrdiff_t i = 0; i < w.n; i++) {
+        if (w.weights[i] == 0.0)
+            continue;
+        bucket *b = &buckets[(key_of(w.values[i]) - low) >> shift];
+        add_to(&b->mass, w.weights[i] / w.scale);
+        b->n++;
+    }
+    ptrdiff_t n_kept = find_needs(buckets, n_buckets, w, q);
+    uint64_t first_kept = 0, last_kept = (uint64_t)n_buckets - 1;
+    while (buckets[first_kept].n_needs == 0)
+        first_kept++;
+    while (buckets[last_kept].n_needs == 0)
+        last_kept--;
+    double *values = (double *)malloc(2 * (size_t)n_kept * sizeof(double));
+    double *weights = values + n_kept;
+    if (values == NULL)
+        return -1;
+    for (ptrdiff_t i = 0; i < w.n; i++) {
+        uint64_t which = (key_of(w.values[i]) - low) >> shift;
+        if (which - first_kept > last_kept - first_kept) /* most values are here */
+            continue;
+        bucket *b = &buckets[which];
+        if (b->at >= 0 && w.weights[i] != 0.0) {
+            values[b->at] = w.values[i];
+            weights[b->at++] = w.weights[i];
+        }
+    }
+    int failed = 0;
+    for (bucket *b = buckets; b < buckets + n_buckets && !failed; b++) {
+        weighted_values within = w;
+        add_to(&w.before, b->mass.total);
+        w.before.lost += b->mass.lost;
+        if (b->n_needs == 0)
+            continue;
+        needs among = {q.mass, b->n_needs, q.quantile};
+        within.values = values + b->at - b->n;
+        within.weights = weights + b->at - b->n;
+        within.n = b->n;
+        within.after = q.n == b->n_needs ? w.after : value_of(w.before);
+        failed = select_quantiles(within, among);
+        q.mass += b->n_needs;
+        q.quantile += b->n_needs;
+        q.n -= b->n_needs;
+    }
+    free(values);
+    return failed;
+}
+
+static int select_quantiles(weighted_values w, needs q)
+{
+    if (w.n <= FEW_VALUES) {
+        select_few(w, q);
+        return 0;
+    }
+    double smallest = w.values[0], largest = w.values[0];
+    PRAGMA(omp simd reduction(min : smallest) reduction(max : largest))
+    for (ptrdiff_t i = 1; i < w.n; i++) {
+        double x = w.values[i];
+        smallest = x < smallest ? x : smallest;
+        largest = x > largest ? x : largest;
+    }
+    uint64_t low = key_of(smallest), high = key_of(largest);
+    if (low == high) {
+        for (ptrdiff_t j = 0; j < q.n; j++)
+            q.quantile[j] = w.values[0];
+        return 0;
+    }
+    ptrdiff_t n_buckets = 64;
+    while (n_buckets < 4096 && n_buckets < w.n)
+        n_buckets *= 2;
+    int shift = 0;
+    while ((high - low) >> shift >= (uint64_t)n_buckets)
+        shift++;
+    bucket *buckets = (bucket *)calloc((size_t)n_buckets, sizeof(bucket));
+    if (buckets == NULL)
+        return -1;
+    int failed = select_among_many(w, q, low, shift, buckets, n_buckets);
+    free(buckets);
+    return failed;
+}
+
+#endif
