@@ -1,7 +1,7 @@
 """Figures: the only file that knows matplotlib, and the one place of its style.
 
 Every function takes `ax` and returns it; without one it makes a new figure that belongs
-to nobody's pyplot state, so that ``fit.plot().figure.savefig("fit.png")`` works anywhere.
+to nobody's pyplot state: ``fit.plot().figure.savefig("fit.png")`` works anywhere.
 Colours are Okabe and Ito's, which colour-blind readers tell apart; lines and markers
 also differ in form, for print in grey.
 """
@@ -162,7 +162,7 @@ def coverage_histogram(
     }
     edges = np.histogram_bin_edges(np.concatenate(list(values.values())), bins=36)
     ax = new_axes(ax, height=1.1 + 0.85 * len(values), grid="x")
-    for row, (name, sample) in enumerate(values.items()):
+    for row, sample in enumerate(values.values()):
         counts, _ = np.histogram(sample, bins=edges)
         heights = 0.8 * counts / max(counts.max(), 1)
         color, median = CYCLE[row % len(CYCLE)], float(np.median(sample))
@@ -183,6 +183,7 @@ def coverage_histogram(
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     ax.set_ylim(len(values) - 0.9, -1.0)
+    ax.xaxis.set_major_locator(MaxNLocator(6))
     ax.set_xlabel("coverage")
     n_rep = max(sample.size for sample in values.values())
     title = f"Coverage in {n_rep} repetitions (dashed: nominal {nominal:g})"
@@ -456,3 +457,42 @@ def _several_probabilities(fit: BinningResult, ax: Axes) -> None:
     n_empty = int((fit.to_frame()["n"] == 0).sum())
     if n_empty:
         ax.plot([], [], " ", label=f"{n_empty} bins without rows are not drawn")
+
+
+def coverage_by_method(
+    results: Mapping[str, CoverageResult], *, ax: Axes | None = None
+) -> Axes:
+    """Draw several methods' coverage with exact intervals, and their mean set sizes.
+
+    Parameters
+    ----------
+    results : mapping of str to CoverageResult
+        What each method's sets achieved, on the same rows.
+    ax : matplotlib Axes, optional
+    """
+    ax = new_axes(ax, height=1.3 + 0.45 * len(results), grid="x")
+    for row, result in enumerate(results.values()):
+        below = result.coverage - result.interval[0]
+        above = result.interval[1] - result.coverage
+        spread = np.array([[below], [above]])
+        color = CYCLE[row % len(CYCLE)]
+        ax.errorbar(result.coverage, row, xerr=spread, fmt="o", color=color, capsize=4)
+        ax.annotate(
+            f"mean size {result.mean_size:.2f}",
+            (1.0, row),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, 0),
+            textcoords="offset points",
+            fontsize="small",
+            va="center",
+        )
+    first = next(iter(results.values()))
+    title = f"Coverage of {first.n} rows with {100 * first.confidence:g}% intervals"
+    if first.nominal is not None:
+        ax.axvline(first.nominal, **_NOMINAL)
+        title += f" (dashed: nominal {first.nominal:g})"
+    ax.set_yticks(np.arange(len(results)), list(results))
+    ax.set_ylim(len(results) - 0.5, -0.5)
+    ax.set_xlabel("coverage")
+    ax.set_title(title, fontsize="medium")
+    return ax
