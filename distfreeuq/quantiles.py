@@ -7,7 +7,7 @@ import numpy as np
 
 from distfreeuq._arrays import is_single
 from distfreeuq._kernels import _quantile
-from distfreeuq._typing import ArrayLike, FloatArray
+from distfreeuq._typing import ArrayLike, FloatArray, IntArray
 from distfreeuq._validate import LARGEST, SMALLEST, Door
 
 SLACK = 1e-12
@@ -52,6 +52,15 @@ def smallest_order_statistic(values: FloatArray, rank: int) -> float:
     if rank > values.size:
         return math.inf
     return float(np.partition(values, rank - 1)[rank - 1])
+
+
+def order_statistics_by_label(
+    values: FloatArray, labels: IntArray, ranks: IntArray
+) -> FloatArray:
+    """Return the ranks[k]-th smallest of label k's values, +inf beyond their last."""
+    out = np.empty(ranks.size)
+    _quantile._select_by_label(np.ascontiguousarray(values), labels, ranks, out)
+    return out
 
 
 def quantiles_with_atoms(

@@ -1,6 +1,7 @@
 """Weighted empirical quantiles, by selection: the arithmetic is in weighted_select.h."""
 
 from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport int64_t
 
 
 cdef extern from "weighted_select.h" nogil:
@@ -23,6 +24,8 @@ cdef extern from "weighted_select.h" nogil:
 
     double scaled_mass(const double *, ptrdiff_t, double)
     int select_quantiles(weighted_values, needs)
+    int select_by_label(
+        const double *, const int64_t *, ptrdiff_t, const int64_t *, ptrdiff_t, double *)
 
 
 def _scaled_mass(const double[::1] weights, double scale):
@@ -63,3 +66,22 @@ def _select_quantiles(
         failed = select_quantiles(sample, wanted)
     if failed:
         raise MemoryError("no memory to select quantiles")
+
+
+def _select_by_label(
+    const double[::1] values,
+    const int64_t[::1] labels,
+    const int64_t[::1] ranks,
+    double[::1] out,
+):
+    """Of the values with label k, the ranks[k]-th smallest; +inf if they are fewer."""
+    cdef ptrdiff_t n = values.shape[0], n_labels = ranks.shape[0]
+    cdef int failed
+    if n_labels == 0:
+        return
+    with nogil:
+        failed = select_by_label(
+            &values[0] if n > 0 else NULL, &labels[0] if n > 0 else NULL, n,
+            &ranks[0], n_labels, &out[0])
+    if failed:
+        raise MemoryError("no memory to select within classes")

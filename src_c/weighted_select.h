@@ -10,6 +10,7 @@
 #ifndef DISTFREEUQ_WEIGHTED_SELECT_H
 #define DISTFREEUQ_WEIGHTED_SELECT_H
 
+#include <math.h>
 #include <string.h>
 #include "portability.h"
 
@@ -202,6 +203,41 @@ static int select_quantiles(weighted_values w, needs q)
     int failed = select_among_many(w, q, low, shift, buckets, n_buckets);
     free(buckets);
     return failed;
+}
+
+/* The ranks[k]-th smallest of the values with label k, or +inf beyond the last of them: ranks
+   are quantiles with unit weights. Returns -1 if out of memory. */
+static int select_by_label(const double *values, const int64_t *labels, ptrdiff_t n,
+                           const int64_t *ranks, ptrdiff_t n_labels, double *out)
+{
+    double *grouped = (double *)malloc(2 * (size_t)(n + 1) * sizeof(double));
+    double *units = grouped + n;
+    ptrdiff_t *stop = (ptrdiff_t *)calloc((size_t)n_labels + 1, sizeof(ptrdiff_t));
+    int failed = grouped == NULL || stop == NULL;
+    for (ptrdiff_t i = 0; i < n && !failed; i++)
+        stop[labels[i] + 1]++;
+    for (ptrdiff_t k = 1; k < n_labels && !failed; k++)
+        stop[k] += stop[k - 1];
+    for (ptrdiff_t i = 0; i < n && !failed; i++) {
+        grouped[stop[labels[i]]++] = values[i];
+        units[i] = 1.0;
+    }
+    ptrdiff_t start = 0;
+    for (ptrdiff_t k = 0; k < n_labels && !failed; k++) {
+        ptrdiff_t count = stop[k] - start;
+        double rank = (double)ranks[k];
+        out[k] = INFINITY;
+        if (ranks[k] <= count) {
+            weighted_values own = {grouped + start, units,      count,
+                                   1.0,             {0.0, 0.0}, (double)count};
+            needs one = {&rank, 1, out + k};
+            failed = select_quantiles(own, one);
+        }
+        start = stop[k];
+    }
+    free(stop);
+    free(grouped);
+    return failed ? -1 : 0;
 }
 
 #endif

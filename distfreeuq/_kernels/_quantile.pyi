@@ -1,4 +1,4 @@
-from distfreeuq._typing import FloatArray
+from distfreeuq._typing import FloatArray, IntArray
 
 def _scaled_mass(weights: FloatArray, scale: float) -> float: ...
 def _select_quantiles(
@@ -8,4 +8,7 @@ def _select_quantiles(
     mass: float,
     needed: FloatArray,
     out: FloatArray,
+) -> None: ...
+def _select_by_label(
+    values: FloatArray, labels: IntArray, ranks: IntArray, out: FloatArray
 ) -> None: ...

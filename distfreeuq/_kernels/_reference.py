@@ -120,6 +120,15 @@ def select_quantiles(
     return np.asarray(values[np.array(order)[enough]])
 
 
+def select_by_label(
+    values: FloatArray, labels: IntArray, ranks: IntArray
+) -> FloatArray:
+    """Return the ranks[k]-th smallest value of label k, +inf beyond their last."""
+    ordered = [np.sort(values[labels == k]) for k in range(ranks.size)]
+    pairs = zip(ordered, ranks, strict=True)
+    return np.array([own[r - 1] if r <= own.size else np.inf for own, r in pairs])
+
+
 # ------------------------------------------------------------ _binning: bins and counts
 
 

@@ -8,6 +8,7 @@ from distfreeuq._typing import ArrayLike, FloatArray, IntArray
 from distfreeuq._validate import Door
 from distfreeuq.quantiles import (
     conformal_rank,
+    order_statistics_by_label,
     quantiles_with_atoms,
     smallest_order_statistic,
 )
@@ -38,17 +39,9 @@ def label_conditional_thresholds(
     scores: FloatArray, labels: IntArray, alphas: FloatArray
 ) -> FloatArray:
     """Return each class's own exchangeable threshold, shape (K,) (paper A, eq. 10)."""
-    order = np.lexsort((scores, labels))
-    sorted_scores = scores[order]
     counts = np.bincount(labels, minlength=alphas.size)
-    first = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    ranks = np.array(
-        [conformal_rank(int(n), a) for n, a in zip(counts, alphas, strict=True)]
-    )
-    thresholds = np.full(alphas.shape, np.inf)
-    enough = ranks <= counts
-    thresholds[enough] = sorted_scores[(first + ranks - 1)[enough]]
-    return thresholds
+    ranks = [conformal_rank(int(n), a) for n, a in zip(counts, alphas, strict=True)]
+    return order_statistics_by_label(scores, labels, np.array(ranks, dtype=np.int64))
 
 
 def conformal_thresholds(

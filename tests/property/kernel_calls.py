@@ -47,6 +47,12 @@ def select_quantiles(values, weights, scale, needed):
     return out
 
 
+def select_by_label(values, labels, ranks):
+    out = np.full(ranks.shape, np.nan)
+    _quantile._select_by_label(values, labels, ranks, out)
+    return out
+
+
 def assign_bins(values, edges, closed_right, threads=1):
     out = np.full(values.shape, -7, dtype=np.int64)
     _binning._assign_bins(values, edges, closed_right, out, threads)

@@ -176,6 +176,19 @@ def test_selection_equals_its_twin(kind, seed, n):
     )
 
 
+@pytest.mark.parametrize("kind", VALUES)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0, 1, 30, 3000]), st.integers(1, 6))
+@settings(max_examples=15)
+def test_order_statistics_by_label_equal_their_twin(kind, seed, n, n_labels):
+    rng = np.random.default_rng(seed)
+    values, labels = VALUES[kind](rng, n), rng.integers(0, n_labels, n)
+    ranks = rng.integers(1, n // n_labels + 3, n_labels)
+    np.testing.assert_array_equal(
+        kernel.select_by_label(values, labels, ranks),
+        twin.select_by_label(values, labels, ranks),
+    )
+
+
 @given(st.lists(st.floats(0.0, 1.0), max_size=60), st.floats(1.0, 3.0))
 def test_mass_is_rounded_once(weights, scale):
     weights = np.array(weights)
