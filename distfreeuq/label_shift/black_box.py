@@ -117,7 +117,7 @@ def rlls(
     probs, labels, probs_target, soft, classes
         As in `bbse`.
     regularization : float, optional
-        The factor of |w - 1|, at least 0. By default that of the authors' code,
+        The factor of ``|w - 1|``, at least 0. By default that of the authors' code,
         0.01 * 3 (2 ln(2K/0.05) / (3n) + sqrt(2 ln(2K/0.05) / n)).
 
     Returns
@@ -126,7 +126,7 @@ def rlls(
 
     Notes
     -----
-    theta = w - 1 minimises |C theta - b| + regularization * |theta| with b = mu - C 1;
+    theta = w - 1 minimises ``|C theta - b| + regularization * |theta|``, b = mu - C 1;
     the norms are not squared, so that the minimum is exactly BBSE up to some
     regularisation and exactly w = 1 from another one on. Solved exactly, also for a
     singular C.
@@ -207,6 +207,7 @@ def _estimate(
         n=confusion.n,
         m=confusion.m,
         covariance=None if covariance is None else read_only(covariance),
+        slope_at_zero=None,
         singular=confusion.is_singular,
         condition_number=confusion.condition_number,
         confusion=confusion,

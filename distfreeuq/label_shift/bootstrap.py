@@ -56,10 +56,10 @@ def resample_counts(
             raws = np.array(
                 [
                     weights_of(
-                        Confusion(*pair, confusion.n, confusion.m, False),
+                        Confusion(square, target, confusion.n, confusion.m, False),
                         regularization,
                     )
-                    for pair in zip(squares, targets, strict=True)
+                    for square, target in zip(squares * 1.0, targets * 1.0, strict=True)
                 ]
             )
         for i, raw, square in zip(rows, raws, squares, strict=True):

@@ -60,6 +60,7 @@ def label_weights(
         n=0,
         m=0,
         covariance=read_only(np.zeros((p.size, p.size))),
+        slope_at_zero=None,
         singular=False,
         condition_number=1.0,
         confusion=None,

@@ -30,7 +30,7 @@ _MAX_HALVINGS = 30
 _FEWER = 5
 """Every so many-th row makes the smaller problem that a large one starts from."""
 
-_ROUGH = 0.1
+_ROUGH = 0.5
 """Breach above which an EM step comes before the Newton step: it finds the scale of
 classes that stand apart, which Newton only doubles its way to."""
 
@@ -178,8 +178,7 @@ def _minimise(
             point = problem.at(point.q * point.ratio)
         stale = curvature is not None
         curvature = problem.curvature(point) if curvature is None else curvature
-        target = _quadratic_minimum(point, curvature)
-        new = None if target is None else _line_search(problem, point, target)
+        new = _newton_step(problem, point, curvature)
         if new is None:
             curvature = None
             if stale:
@@ -203,18 +202,37 @@ def _start_from_fewer_rows(problem: _Likelihood, point: _Point) -> _Point:
     return new if new.objective < point.objective else point
 
 
-def _quadratic_minimum(point: _Point, curvature: FloatMatrix) -> FloatArray | None:
-    """Return the minimum over y >= 0 of the local quadratic model, None if it fails."""
+def _newton_step(
+    problem: _Likelihood, point: _Point, curvature: FloatMatrix
+) -> _Point | None:
+    """Return a better point, None if the quadratic model shows none.
+
+    The equations G_k = 1 are solved as 1 / G_k = 1 if that leads downhill: for a class
+    that stands apart G_k = c / q_k, so that its reciprocal is linear. The gradient
+    1 - G then becomes (1 - G) G, which is the same at the solution.
+    """
+    gradient = 1.0 - point.ratio
+    for model in (gradient * point.ratio, gradient):
+        target = _quadratic_minimum(point.q, model, curvature)
+        if target is not None and gradient @ (target - point.q) < 0.0:
+            new = _line_search(problem, point, target)
+            if new is not None:
+                return new
+    return None
+
+
+def _quadratic_minimum(
+    q: FloatArray, gradient: FloatArray, curvature: FloatMatrix
+) -> FloatArray | None:
+    """Return the y >= 0 that minimises the quadratic model around q, None if none."""
     from scipy.linalg import LinAlgError, cholesky, solve_triangular
     from scipy.optimize import nnls
 
-    ridge = _RIDGE * float(np.trace(curvature)) / point.q.size
-    model = curvature + ridge * np.eye(point.q.size)
-    # 1/2 y'Hy - c'y with c = H q - gradient is 1/2 |R y - R^-T c|^2 for H = R'R
-    linear = model @ point.q - 1.0 + point.ratio
+    model = curvature + _RIDGE * float(np.trace(curvature)) / q.size * np.eye(q.size)
     try:
+        # 1/2 y'Hy - c'y with c = H q - gradient is 1/2 |R y - R^-T c|^2 for H = R'R
         root = cholesky(model)
-        y, _ = nnls(root, solve_triangular(root, linear, trans="T"))
+        y, _ = nnls(root, solve_triangular(root, model @ q - gradient, trans="T"))
     except (LinAlgError, RuntimeError):
         return None
     return np.asarray(y) if np.isfinite(y).all() and y.any() else None

@@ -151,6 +151,7 @@ def mlls(
         n=confusion.n,
         m=confusion.m,
         covariance=read_only(covariance),
+        slope_at_zero=read_only(_slope_at_zero(fit, curvature, p)),
         singular=bool(curvature.flat.any()),
         condition_number=confusion.condition_number,
         confusion=confusion,
@@ -205,6 +206,16 @@ def _source_prior(confusion: Confusion, prior: str) -> FloatArray:
 
 def _ratio(q: FloatArray, p: FloatArray) -> FloatArray:
     return np.divide(q, p, out=np.zeros(p.size), where=p > 0)
+
+
+def _slope_at_zero(fit: MixtureFit, curvature: Curvature, p: FloatArray) -> FloatArray:
+    """Return m (p_k - mean s_k) = m p_k (1 - G_k) for the classes on the boundary.
+
+    It bounds from below how fast the log-likelihood falls in w_k, the other weights
+    chosen at their best: at the maximum their own slopes are zero or point downwards.
+    """
+    slope = curvature.rows * (p - curvature.mean)
+    return np.where((fit.prior == 0) & (p > 0), np.maximum(slope, 0.0), 0.0)
 
 
 def _notes(

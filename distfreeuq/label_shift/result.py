@@ -75,6 +75,9 @@ class LabelShiftResult(Result):
     covariance : ndarray (K, K) or None
         Of `raw`, by the delta method; for RLLS that of the unregularised solution. None
         where it does not exist.
+    slope_at_zero : ndarray (K,) or None
+        MLLS: how fast the target's log-likelihood falls as a weight that is zero
+        increases; 0 for positive weights.
     singular : bool
         Whether the estimating equation is singular: a confusion matrix that cannot be
         inverted, or a likelihood that is flat in some direction.
@@ -108,6 +111,7 @@ class LabelShiftResult(Result):
     n: int
     m: int
     covariance: FloatMatrix | None
+    slope_at_zero: FloatArray | None
     singular: bool
     condition_number: float
     confusion: Confusion | None
@@ -186,9 +190,11 @@ class LabelShiftResult(Result):
 
         For RLLS those of the unregularised solution: the regularised one varies less,
         but by a bias that no standard error shows. +inf where the weights are not
-        identified, 0 for known priors.
+        identified, 0 for known priors. Of a weight that MLLS puts at zero, at most the
+        weight at which the likelihood has fallen to 1/e.
         """
-        return read_only(standard_errors(self.covariance, len(self.classes)))
+        spread = standard_errors(self.covariance, len(self.classes))
+        return read_only(np.minimum(spread, self._falls_by(1.0)))
 
     def confint(
         self,
@@ -229,7 +235,9 @@ class LabelShiftResult(Result):
         those of the unregularised solution, so that they need not hold RLLS's own
         weights; its bootstrap intervals include the shrinkage and do not see its bias.
         Where an estimate lies on the boundary, asymptotic and bootstrap intervals are
-        rough.
+        rough; a weight that MLLS puts at zero is at most that at which the likelihood
+        has fallen by the factor alpha / 2, which is how surprising it is to see none
+        of that class's rows.
         """
         door = Door("LabelShiftResult.confint")
         alpha = door.alpha(alpha)
@@ -256,7 +264,23 @@ class LabelShiftResult(Result):
             generator = stream(rng, "bootstrap", door.caller)
             replicates = self._replicates(n_boot, generator, n_jobs, progress)
             return percentile_intervals(replicates, alpha)
-        return normal_intervals(self._center(), self.std_err, alpha)
+        return self._asymptotic(alpha)
+
+    def _asymptotic(self, alpha: float) -> FloatMatrix:
+        spread = standard_errors(self.covariance, len(self.classes))
+        ends = normal_intervals(self._center(), spread, alpha)
+        ends[:, 1] = np.minimum(ends[:, 1], self._falls_by(np.log(2.0 / alpha)))
+        return ends
+
+    def _falls_by(self, drop: float) -> FloatArray:
+        """Return weights by which the log-likelihood has fallen so much, or +inf.
+
+        It is concave, so that its tangent at zero is an upper bound.
+        """
+        out = np.full(len(self.classes), np.inf)
+        if self.slope_at_zero is not None:
+            np.divide(drop, self.slope_at_zero, out=out, where=self.slope_at_zero > 0)
+        return out
 
     def _center(self) -> FloatArray | None:
         """Return the estimate that `std_err` is of."""
@@ -309,7 +333,7 @@ class LabelShiftResult(Result):
             return Box(self.label_weight, self.label_weight, True)
         if self.method == "MLLS":
             each = delta / len(self.classes)
-            low, high = normal_intervals(self.raw, self.std_err, each).T
+            low, high = self._asymptotic(each).T
             return Box(low, high, False)
         assert self.confusion is not None
         if self.confusion.soft:

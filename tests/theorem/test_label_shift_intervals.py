@@ -153,6 +153,27 @@ def test_bootstrap_intervals_cover_their_level():
         judge.exactly(int(hits), 500, 1 - ALPHA)
 
 
+def test_likelihood_intervals_hold_weights_next_to_zero():
+    # of class 0, which stands apart, the target has one row on average
+    prior, target = np.array([0.3, 0.3, 0.4]), np.array([0.001, 0.4, 0.599])
+    rng, n_rep, hits = np.random.default_rng(9), 150, np.zeros(2, dtype=int)
+
+    def rows(n, proportions):
+        labels = rng.choice(3, p=proportions, size=n)
+        x = rng.normal(5.0 * np.eye(3)[labels])
+        scores = np.exp(5.0 * (x - x.max(axis=1, keepdims=True))) * prior
+        return scores / scores.sum(axis=1, keepdims=True), labels
+
+    for _ in range(n_rep):
+        fit = dfu.mlls(*rows(1500, prior), rows(1000, target)[0], calibrate=None)
+        upper = fit.confint(ALPHA)[0, 1]
+        broken = upper / 10 if fit.raw[0] == 0 else upper
+        hits += np.array([upper, broken]) >= target[0] / prior[0]
+    judge.at_least(int(hits[0]), n_rep, 1 - ALPHA)
+    with pytest.raises(RefutedError):
+        judge.at_least(int(hits[1]), n_rep, 1 - ALPHA)
+
+
 # ------------------------------------------------------- regions for finite samples
 
 
