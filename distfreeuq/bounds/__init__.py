@@ -1,10 +1,29 @@
 """Every bound as a pure function, with its theorem in the docstring."""
 
+from distfreeuq.bounds.binning import (
+    binning_hoeffding,
+    binning_mcdiarmid,
+    binning_smallest,
+    binning_weissman,
+    clopper_pearson_lower,
+    empirical_bernstein,
+    subset_clopper_pearson,
+    weighted_bernstein,
+    weighted_hoeffding,
+)
 from distfreeuq.bounds.conformal import (
     beta_coverage_quantile,
     clopper_pearson,
     pac_rank,
     pac_smallest_sample,
+)
+from distfreeuq.bounds.label_shift_binning import (
+    binary_label_shift,
+    condition_number,
+    label_shift_source_radius,
+    label_shift_tilt_radius,
+    label_shift_weight_radius,
+    theorem4_printed,
 )
 from distfreeuq.bounds.miscalibration import (
     LabelNoiseClassifier,
@@ -28,16 +47,31 @@ __all__ = [
     "LossConstants",
     "SampleSizeEffect",
     "beta_coverage_quantile",
+    "binary_label_shift",
+    "binning_hoeffding",
+    "binning_mcdiarmid",
+    "binning_smallest",
+    "binning_weissman",
     "clipped_nll_constants",
     "clopper_pearson",
+    "clopper_pearson_lower",
+    "condition_number",
     "cts_class_excess_risk",
     "cts_corollary",
     "cts_excess_risk",
     "cts_excess_risk_tight",
+    "empirical_bernstein",
     "half_brier_constants",
     "label_noise_confidence",
+    "label_shift_source_radius",
+    "label_shift_tilt_radius",
+    "label_shift_weight_radius",
     "nll_constants",
     "pac_rank",
     "pac_smallest_sample",
     "sample_size_effect",
+    "subset_clopper_pearson",
+    "theorem4_printed",
+    "weighted_bernstein",
+    "weighted_hoeffding",
 ]

@@ -1,0 +1,1 @@
+"""Calibration by binning, with bounds that hold in every bin at once."""

@@ -1,0 +1,216 @@
+"""Class-wise binning: K one-vs-all problems, each in bins of its own probability."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from distfreeuq._typing import BoolMatrix, FloatArray, FloatMatrix, IntArray, IntMatrix
+from distfreeuq._validate import Door
+from distfreeuq.binning import claims
+from distfreeuq.binning.calibration import Calibration
+from distfreeuq.binning.canonical import reweighted_prior
+from distfreeuq.binning.counting import divide, mean_scores, sum_weights
+from distfreeuq.binning.events import event_radii, reweighted_event
+from distfreeuq.binning.intervals import ScoreBins
+from distfreeuq.binning.radii import binomial_radii
+from distfreeuq.binning.result import BinningResult
+from distfreeuq.binning.target import TargetWeights
+from distfreeuq.binning.weighted_radii import WeightedCounts, weighted_binomial_radii
+from distfreeuq.results import read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST_LABEL_COUNTS = 1 << 22
+"""Entries of the table by bin, class and label: beyond, label shift is not offered."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ClasswiseBinning(BinningResult):
+    """Each class in bins of its own probability.
+
+    Arrays are (M, K) with M the most bins of any class; a class with fewer has rows of
+    zeros at the end.
+
+    Attributes
+    ----------
+    renormalize : bool
+        Whether `predict` divides each row by its sum.
+    """
+
+    mode: ClassVar[str] = "classwise"
+
+    renormalize: bool
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins of all classes together."""
+        assert isinstance(self.partition, tuple)
+        return sum(intervals.n_bins for intervals in self.partition)
+
+    @property
+    def edges(self) -> tuple[FloatMatrix, ...]:
+        """Edges of each class's bins from 0 to 1."""
+        assert isinstance(self.partition, tuple)
+        return tuple(intervals.ends() for intervals in self.partition)
+
+    @property
+    def cells(self) -> list[str]:
+        """Each bin in words, class by class."""
+        assert isinstance(self.partition, tuple)
+        return [text for intervals in self.partition for text in intervals.describe()]
+
+    @property
+    def present(self) -> BoolMatrix:
+        """Which places of the arrays are bins, shape (M, K)."""
+        assert isinstance(self.partition, tuple)
+        n_bins = [intervals.n_bins for intervals in self.partition]
+        return np.arange(max(n_bins))[:, None] < np.array(n_bins)
+
+    def _assign(self, matrix: FloatMatrix) -> IntMatrix:
+        assert isinstance(self.partition, tuple)
+        columns = np.ascontiguousarray(matrix.T)
+        pairs = zip(self.partition, columns, strict=True)
+        return np.column_stack([part.assign(column) for part, column in pairs])
+
+    def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
+        bins = self._assign(matrix)
+        undefined = np.isnan(self.frequencies)
+        columns = np.arange(len(self.classes))
+        if undefined.any():
+            self._warn_undefined(np.asarray(undefined[bins, columns].any(axis=1)))
+        table = np.where(undefined, self.fallback, self.frequencies)
+        out = table.astype(matrix.dtype)[bins, columns]
+        if self.renormalize:
+            total = out.sum(axis=1, keepdims=True)
+            # a row without any frequency above zero says nothing: the prior
+            out = np.where(
+                total > 0.0, out / np.where(total > 0, total, 1), self.fallback
+            )
+        return out.astype(matrix.dtype, copy=False)
+
+    def _under(self, door: Door, weights: TargetWeights) -> BinningResult:
+        if self.label_counts is None:
+            must = (
+                "for fewer classes or bins: counts by bin, class and label are too many"
+            )
+            door.refuse("label_weight", must, f"{self.n_bins} bins")
+        rows = self.label_counts
+        hits = rows * np.eye(len(self.classes), dtype=np.int64)
+        radii, source = event_radii(hits, rows, weights, self.n_bins, self.alpha)
+        frequencies = reweighted_event(hits, rows, weights.used)
+        fallback = reweighted_prior(self.fallback, weights.used)
+        return self._on_target(weights, frequencies, fallback, radii, source)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per class and bin: interval, rows, frequency, radius."""
+        import pandas as pd
+
+        assert isinstance(self.partition, tuple)
+        # class by class, and only the places that are bins
+        bins, owner = np.nonzero(self.present)
+        order = np.lexsort((bins, owner))
+        place = bins[order], owner[order]
+        columns: dict[str, object] = {
+            "class": [self.classes[k] for k in place[1]],
+            "bin": place[0],
+            "cell": self.cells,
+            "left": np.concatenate([ends[:-1] for ends in self.edges]),
+            "right": np.concatenate([ends[1:] for ends in self.edges]),
+            "n": self.bin_counts[place],
+        }
+        if self.effective_counts is not None:
+            columns["n_effective"] = self.effective_counts[place]
+        columns |= {
+            "mean_prob": self.mean_probs[place],
+            "frequency": self.frequencies[place],
+            "low": self.low[place],
+            "high": self.high[place],
+            "radius": self.radius[place],
+        }
+        if self.shift is not None:
+            columns["source_radius"] = self.shift.source_radius[place]
+            columns["weight_radius"] = self.shift.weight_radius[place]
+        return pd.DataFrame(columns)
+
+
+def fit_classwise(calibration: Calibration, renormalize: bool) -> ClasswiseBinning:
+    """Count each class in bins of its own probability."""
+    scheme, weights = calibration.scheme, calibration.sample_weight
+    labels, n_classes = calibration.labels, len(calibration.classes)
+    columns = np.ascontiguousarray(calibration.probs.T)
+    others = [None] * n_classes if scheme.others is None else scheme.others.T
+    bins = [
+        scheme.bins_of(column, other)
+        for column, other in zip(columns, others, strict=True)
+    ]
+    deepest = max(own.n_bins for own in bins)
+    n_bins = sum(own.n_bins for own in bins)
+    rows = np.zeros((deepest, n_classes, 2), dtype=np.int64)
+    label_counts = None
+    if deepest * n_classes**2 <= _MOST_LABEL_COUNTS:
+        label_counts = np.zeros((deepest, n_classes, n_classes), dtype=np.int64)
+    mean_probs = np.full((deepest, n_classes), np.nan)
+    for k, own in enumerate(bins):
+        filled = slice(own.n_bins)
+        if label_counts is None:
+            is_own = (labels == k).astype(np.int64)
+            table, means = own.tabulate(columns[k], is_own, 2)
+            rows[filled, k] = table
+        else:
+            table, means = own.tabulate(columns[k], labels, n_classes)
+            label_counts[filled, k] = table
+            rows[filled, k, 1] = table[:, k]
+            rows[filled, k, 0] = table.sum(axis=1) - table[:, k]
+        mean_probs[filled, k] = means
+    bin_counts = rows.sum(axis=2)
+    settings = (n_bins, calibration.alpha, calibration.bound)
+    counts: FloatMatrix | IntMatrix = rows[..., 1]
+    effective = None
+    if weights is None:
+        frequencies = divide(rows[..., 1], bin_counts)
+        radii = binomial_radii(rows[..., 1], bin_counts, *settings)
+    else:
+        weighted, mean_probs = _weighted(bins, columns, labels, weights, bin_counts)
+        counts, effective = weighted.sums[..., 1], read_only(weighted.effective)
+        frequencies = weighted.frequencies[..., 1]
+        radii = weighted_binomial_radii(weighted, calibration.weight_bound, *settings)
+    fields = calibration.fields("classwise", radii, bin_counts, n_bins)
+    if renormalize:
+        fields["guarantee"] = claims.RENORMALISED
+    return ClasswiseBinning(
+        counts=read_only(counts),
+        bin_counts=read_only(bin_counts),
+        frequencies=read_only(frequencies),
+        mean_probs=read_only(mean_probs),
+        fallback=read_only(calibration.prior()),
+        n_boundary=sum(own.n_boundary for own in bins),
+        partition=tuple(own.intervals for own in bins),
+        effective_counts=effective,
+        label_counts=None if label_counts is None else read_only(label_counts),
+        renormalize=renormalize,
+        **fields,
+    )
+
+
+def _weighted(
+    bins: list[ScoreBins],
+    columns: FloatMatrix,
+    labels: IntArray,
+    weights: FloatArray,
+    bin_counts: IntMatrix,
+) -> tuple[WeightedCounts, FloatMatrix]:
+    """Return weights by bin, class and event, and weighted mean probabilities."""
+    deepest, n_classes = bin_counts.shape
+    sums = np.zeros((deepest, n_classes, 2))
+    squares = np.zeros_like(sums)
+    means = np.empty((deepest, n_classes))
+    for k, own in enumerate(bins):
+        members = own.assign(columns[k])
+        is_own = (labels == k).astype(np.int64)
+        sums[:, k], squares[:, k] = sum_weights(members, is_own, weights, deepest, 2)
+        means[:, k] = mean_scores(columns[k], members, weights, deepest)
+    return WeightedCounts(sums, squares, bin_counts), means

@@ -1,0 +1,101 @@
+"""Cells of the probability simplex: the leaves of a tree of splits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from distfreeuq._kernels import _binning
+from distfreeuq._persistence import register
+from distfreeuq._typing import (
+    BoolArray,
+    Classes,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+    IntMatrix,
+)
+from distfreeuq.threads import threads_for
+
+
+@register
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SimplexCells:
+    """A partition of the simplex by splits of one coordinate each.
+
+    Attributes
+    ----------
+    column : ndarray (J,)
+        The coordinate that split j looks at.
+    threshold : ndarray (J,)
+        Rows up to the threshold go to child[j, 0], others to child[j, 1].
+    strict : ndarray (J,)
+        Where True, only rows below the threshold go to child[j, 0].
+    child : ndarray (J, 2)
+        Another split, or -1 - m for cell m. Split 0 is the root.
+    """
+
+    column: IntArray
+    threshold: FloatArray
+    strict: BoolArray
+    child: IntMatrix
+
+    @property
+    def n_bins(self) -> int:
+        """Number of cells M."""
+        return self.column.size + 1
+
+    def assign(self, probs: FloatMatrix) -> IntArray:
+        """Return the cell of each row, shape (n,)."""
+        out = np.empty(probs.shape[0], dtype=np.int64)
+        threshold = self.threshold.astype(probs.dtype)
+        before = np.nextafter(threshold, np.array(-np.inf, dtype=probs.dtype))
+        threshold = np.where(self.strict, before, threshold)
+        _binning._assign_cells(
+            probs, self.column, threshold, self.child, out, threads_for(out.size)
+        )
+        return out
+
+    def describe(self, classes: Classes) -> list[str]:
+        """Return each cell as text: which coordinates, which intervals."""
+        texts = [""] * self.n_bins
+        pending: list[tuple[int, dict[int, _Range]]] = [(0, {})]
+        if self.column.size == 0:
+            return ["everything"]
+        while pending:
+            node, limits = pending.pop()
+            if node < 0:
+                texts[-1 - node] = ", ".join(
+                    limits[k].describe(classes[k]) for k in sorted(limits)
+                )
+                continue
+            k, t = int(self.column[node]), float(self.threshold[node])
+            strict = bool(self.strict[node])
+            whole = limits.get(k, _Range(0.0, False, 1.0, False))
+            below = _Range(whole.low, whole.open_low, t, strict)
+            above = _Range(t, not strict, whole.high, whole.open_high)
+            for side, part in enumerate((below, above)):
+                pending.append((int(self.child[node, side]), {**limits, k: part}))
+        return texts
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """An interval of one coordinate, each end open or closed."""
+
+    low: float
+    open_low: bool
+    high: float
+    open_high: bool
+
+    def describe(self, name: object) -> str:
+        if self.low == self.high:
+            return f"{name} = {self.low:.4g}"
+        if self.low == 0.0 and not self.open_low:
+            return f"{name} {'<' if self.open_high else '<='} {self.high:.4g}"
+        if self.high == 1.0 and not self.open_high:
+            return f"{name} {'>' if self.open_low else '>='} {self.low:.4g}"
+        left = "(" if self.open_low else "["
+        right = ")" if self.open_high else "]"
+        return f"{name} in {left}{self.low:.4g}, {self.high:.4g}{right}"

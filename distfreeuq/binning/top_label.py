@@ -1,0 +1,146 @@
+"""Top-label binning: how often the most likely label is right, by its probability."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
+from distfreeuq._validate import Door
+from distfreeuq.binning.calibration import Calibration
+from distfreeuq.binning.counting import divide, mean_scores, sum_weights
+from distfreeuq.binning.events import event_radii, reweighted_event
+from distfreeuq.binning.intervals import Intervals
+from distfreeuq.binning.radii import binomial_radii
+from distfreeuq.binning.result import BinningResult
+from distfreeuq.binning.target import TargetWeights
+from distfreeuq.binning.weighted_radii import WeightedCounts, weighted_binomial_radii
+from distfreeuq.label_shift.row_sums import predicted_classes
+from distfreeuq.results import read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TopLabelBinning(BinningResult):
+    """Bins of the largest probability; the event is that its label is right."""
+
+    mode: ClassVar[str] = "top-label"
+
+    def _assign(self, matrix: FloatMatrix) -> IntArray:
+        assert isinstance(self.partition, Intervals)
+        return self.partition.assign(_top(matrix)[1])
+
+    def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
+        assert isinstance(self.partition, Intervals)
+        top, confidence = _top(matrix)
+        bins = self.partition.assign(confidence)
+        undefined = np.isnan(self.frequencies)
+        if undefined.any():
+            self._warn_undefined(undefined[bins])
+        calibrated = np.where(undefined, self.fallback, self.frequencies)[bins]
+        return _share_rest(matrix, top, confidence, calibrated)
+
+    def _under(self, door: Door, weights: TargetWeights) -> BinningResult:
+        assert self.label_counts is not None
+        hits, rows = self.label_counts[:, 1], self.label_counts.sum(axis=1)
+        radii, source = event_radii(hits, rows, weights, self.n_bins, self.alpha)
+        frequencies = reweighted_event(hits, rows, weights.used)
+        pooled = reweighted_event(hits.sum(axis=0), rows.sum(axis=0), weights.used)
+        fallback = np.asarray(np.nan_to_num(pooled, nan=1.0 / len(self.classes)))
+        return self._on_target(weights, frequencies, fallback, radii, source)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per bin: interval, rows, frequency with interval, radius."""
+        import pandas as pd
+
+        assert isinstance(self.partition, Intervals)
+        ends = self.partition.ends()
+        columns: dict[str, object] = {
+            "bin": np.arange(self.n_bins),
+            "cell": self.cells,
+            "left": ends[:-1],
+            "right": ends[1:],
+            "n": self.bin_counts,
+        }
+        if self.effective_counts is not None:
+            columns["n_effective"] = self.effective_counts
+        columns |= {
+            "mean_prob": self.mean_probs,
+            "frequency": self.frequencies,
+            "low": self.low,
+            "high": self.high,
+            "radius": self.radius,
+        }
+        if self.shift is not None:
+            columns["source_radius"] = self.shift.source_radius
+            columns["weight_radius"] = self.shift.weight_radius
+        return pd.DataFrame(columns)
+
+
+def fit_top_label(calibration: Calibration) -> TopLabelBinning:
+    """Count how often the top label is right in bins of its probability."""
+    scheme, weights = calibration.scheme, calibration.sample_weight
+    n_classes = len(calibration.classes)
+    top, confidence = _top(calibration.probs)
+    right = (top == calibration.labels).astype(np.int64)
+    others = None if scheme.others is None else _top(scheme.others)[1]
+    bins = scheme.bins_of(confidence, others)
+    n_bins = bins.n_bins
+    by_event = right * n_classes + calibration.labels
+    label_counts, means = bins.tabulate(confidence, by_event, 2 * n_classes)
+    label_counts = label_counts.reshape(n_bins, 2, n_classes)
+    rows = label_counts.sum(axis=2)
+    bin_counts = rows.sum(axis=1)
+    settings = (n_bins, calibration.alpha, calibration.bound)
+    counts: FloatArray | IntArray = rows[:, 1]
+    effective = None
+    if weights is None:
+        frequencies = divide(rows[:, 1], bin_counts)
+        radii = binomial_radii(rows[:, 1], bin_counts, *settings)
+        pooled = right.mean()
+    else:
+        members = bins.assign(confidence)
+        sums = sum_weights(members, right, weights, n_bins, 2)
+        weighted = WeightedCounts(*sums, bin_counts)
+        counts, effective = weighted.sums[:, 1], read_only(weighted.effective)
+        frequencies = weighted.frequencies[:, 1]
+        radii = weighted_binomial_radii(weighted, calibration.weight_bound, *settings)
+        pooled = (weights @ right) / weights.sum()
+        means = mean_scores(confidence, members, weights, n_bins)
+    return TopLabelBinning(
+        counts=read_only(counts),
+        bin_counts=read_only(bin_counts),
+        frequencies=read_only(frequencies),
+        mean_probs=read_only(means),
+        fallback=read_only(np.asarray(pooled)),
+        n_boundary=bins.n_boundary,
+        partition=bins.intervals,
+        effective_counts=effective,
+        label_counts=read_only(label_counts),
+        **calibration.fields("top-label", radii, bin_counts, n_bins),
+    )
+
+
+def _top(matrix: FloatMatrix) -> tuple[IntArray, FloatArray]:
+    """Return each row's most likely label, the first of several, and its prob."""
+    top = predicted_classes(matrix)
+    return top, matrix[np.arange(top.size), top]
+
+
+def _share_rest(
+    matrix: FloatMatrix, top: IntArray, confidence: FloatArray, calibrated: FloatArray
+) -> FloatMatrix:
+    """Return rows with the calibrated top; the others share the rest."""
+    rest = matrix.sum(axis=1, dtype=np.float64) - confidence
+    n_classes = matrix.shape[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = np.where(rest > 0.0, (1.0 - calibrated) / rest, 0.0)
+    out = matrix * scale[:, None]
+    nothing = rest <= 0.0  # all on one label: the others share evenly
+    out[nothing] = (1.0 - calibrated[nothing, None]) / (n_classes - 1)
+    out[np.arange(top.size), top] = calibrated
+    return out.astype(matrix.dtype, copy=False)

@@ -1,0 +1,91 @@
+"""Bins of equal mass: edges at order statistics of the scores.
+
+Edges may be the calibration scores' own order statistics, without a split of the data:
+given the edge S_(k) and how many scores lie below, at and above it, the scores below
+are independent draws from below it, those above from above (Gupta and Ramdas, 2021).
+So the rows strictly between two edges are i.i.d. from that open interval, and Theorem
+3 holds for their counts. A row that is an edge belongs to no bin. Where several rows
+share an edge's score, they are i.i.d. given that score, and get a bin of their own;
+then no distribution of the scores, however discrete, is in the way.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from distfreeuq._kernels import _binning
+from distfreeuq._typing import FloatArray, IntArray
+from distfreeuq.binning.intervals import Intervals, ScoreBins, closed_intervals
+from distfreeuq.results import read_only
+
+_BUCKETS = 1 << 16
+_FEW_VALUES = 1 << 14
+
+
+def edge_ranks(n: int, n_bins: int) -> IntArray:
+    """Return the ranks ceil(b (n + 1) / M), b = 1 .. M - 1, of the edges."""
+    between = np.arange(1, n_bins, dtype=np.int64)
+    return -(-between * (n + 1) // n_bins)
+
+
+def most_bins(n: int, n_bins: int) -> int:
+    """Return how many bins n rows can fill if they are also the edges: n + 1 >= 2 M."""
+    return max(1, min(n_bins, (n + 1) // 2))
+
+
+def own_mass(scores: FloatArray, n_bins: int) -> ScoreBins:
+    """Return bins of equal mass of these scores themselves, as many as they can fill.
+
+    Where edges tie there are other bins than `n_bins`: fewer distinct edges, and one
+    bin more for each that several rows share.
+    """
+    ranks = edge_ranks(scores.size, most_bins(scores.size, n_bins))
+    values, shared = order_statistics(scores, ranks)
+    values, first = np.unique(values, return_index=True)
+    tied = shared[first] > 1
+    # no score is below 0 or above 1: there the bin of a shared edge has one edge only
+    twice = tied & (values > 0.0) & (values < 1.0)
+    edges = np.repeat(values.astype(np.float64), 1 + twice)
+    last = np.cumsum(1 + twice) - 1
+    strict = np.ones(edges.size, dtype=np.bool_)
+    strict[last] = tied & (values >= 1.0)
+    dropped = np.zeros(edges.size, dtype=np.bool_)
+    dropped[last] = ~tied
+    return ScoreBins(Intervals(read_only(edges), read_only(strict)), dropped)
+
+
+def mass_of_others(scores: FloatArray, n_bins: int) -> Intervals:
+    """Return bins of equal mass of other rows' scores, whose ties merge bins."""
+    ranks = edge_ranks(scores.size, min(n_bins, scores.size + 1))
+    values, _ = order_statistics(scores, ranks)
+    edges = np.unique(values).astype(np.float64)
+    return closed_intervals(edges[edges < 1.0])
+
+
+def order_statistics(
+    values: FloatArray, ranks: IntArray
+) -> tuple[FloatArray, IntArray]:
+    """Return the values of these ranks (from 1), and how many values equal each.
+
+    Long vectors of numbers in [0, 1] are counted in buckets; only the buckets that
+    hold a rank are sorted.
+    """
+    before = np.zeros(ranks.size, dtype=np.int64)
+    candidates = values
+    if values.size > _FEW_VALUES:
+        counts = np.zeros(_BUCKETS, dtype=np.int64)
+        _binning._count_buckets(values, counts)
+        ends = np.cumsum(counts)
+        bucket = np.searchsorted(ends, ranks)
+        wanted = np.zeros(_BUCKETS, dtype=np.uint8)
+        wanted[bucket] = 1
+        kept = np.cumsum(np.where(wanted, counts, 0))
+        candidates = np.empty(int(kept[-1]) + 1, dtype=values.dtype)
+        _binning._gather_buckets(values, wanted, candidates)
+        candidates = candidates[:-1]
+        before = ends[bucket] - kept[bucket]
+    ordered = np.sort(candidates)
+    chosen = ordered[ranks - 1 - before]
+    right = np.searchsorted(ordered, chosen, side="right")
+    left = np.searchsorted(ordered, chosen, side="left")
+    return chosen, right - left

@@ -1,0 +1,118 @@
+"""Bounds for frequencies of rows that carry weights w(x): covariate shift.
+
+With weights that are the true ratio up to scale, and no larger than a known bound, they
+hold in finite samples. Without such a bound there is only an indication: the bound of
+as many unweighted rows as the effective counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from distfreeuq import bounds
+from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
+from distfreeuq.binning.counting import divide
+from distfreeuq.binning.radii import (
+    TRIVIAL_L1,
+    TRIVIAL_PROBABILITY,
+    Radii,
+    around,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedCounts:
+    """Weights of the rows of each bin, by label or by event.
+
+    Attributes
+    ----------
+    sums, squares : ndarray (..., K)
+        Sums of the weights and of their squares; the last axis is the label.
+    n : ndarray (...)
+        Rows in each bin.
+    """
+
+    sums: FloatMatrix
+    squares: FloatMatrix
+    n: IntArray
+
+    @property
+    def effective(self) -> FloatArray:
+        """Effective counts (sum w)^2 / sum w^2 of the bins."""
+        squares = self.squares.sum(axis=-1)
+        return np.nan_to_num(divide(self.sums.sum(axis=-1) ** 2, squares), nan=0.0)
+
+    @property
+    def frequencies(self) -> FloatArray:
+        """Weighted frequencies, NaN where a bin has no weight."""
+        return divide(self.sums, self.sums.sum(axis=-1, keepdims=True))
+
+
+def weighted_multinomial_radii(
+    counts: WeightedCounts,
+    weight_bound: float | None,
+    n_bins: int,
+    alpha: float,
+    bound: str,
+) -> Radii:
+    """Return L1 radii (M,) and intervals (M, K) of weighted label frequencies."""
+    n_classes = counts.sums.shape[-1]
+    frequencies = counts.frequencies
+    if n_classes == 2:
+        one = weighted_binomial_radii(counts, weight_bound, n_bins, alpha, bound)
+        low = np.column_stack([1.0 - one.high, one.low])
+        high = np.column_stack([1.0 - one.low, one.high])
+        return Radii(2.0 * one.radius, low, high, one.bound)
+    if weight_bound is None:
+        name = "weissman, effective counts"
+        radius = bounds.binning_weissman(counts.effective, n_bins, n_classes, alpha)
+    else:
+        name = "hoeffding, weighted"
+        mean = divide(counts.sums.sum(axis=-1), counts.n)
+        radius = bounds.weighted_hoeffding(
+            counts.n, mean, weight_bound, n_bins, n_classes, alpha
+        )
+    radius = np.minimum(radius, TRIVIAL_L1)
+    return Radii(radius, *around(frequencies, radius[:, None] / 2.0), name)
+
+
+def weighted_binomial_radii(
+    counts: WeightedCounts,
+    weight_bound: float | None,
+    n_bins: int,
+    alpha: float,
+    bound: str,
+) -> Radii:
+    """Return radii and intervals of one weighted frequency per bin: that of label 1.
+
+    `"auto"` spends half of alpha on each of the two bounds and takes the smaller.
+    """
+    frequencies = counts.frequencies[..., 1]
+    total = counts.sums.sum(axis=-1)
+    share = alpha / 2.0 if bound == "auto" else alpha
+    if weight_bound is None:
+        name = "weissman, effective counts"
+        radius = bounds.binning_weissman(counts.effective, n_bins, 2, alpha) / 2.0
+    else:
+        name = "hoeffding and bernstein, weighted"
+        by_range = (
+            bounds.weighted_hoeffding(
+                counts.n, divide(total, counts.n), weight_bound, n_bins, 2, share
+            )
+            / 2.0
+        )
+        by_variance = bounds.weighted_bernstein(
+            counts.n,
+            (counts.sums[..., 1], total),
+            (counts.squares[..., 1], counts.squares.sum(axis=-1)),
+            weight_bound,
+            share / n_bins,
+        )
+        radius = np.minimum(by_range, by_variance)
+        if bound != "auto":
+            name = f"{bound}, weighted"
+            radius = by_range if bound == "hoeffding" else by_variance
+    radius = np.minimum(radius, TRIVIAL_PROBABILITY)
+    return Radii(radius, *around(frequencies, radius), name)

@@ -1,0 +1,436 @@
+"""How far label frequencies in bins are from the truth: paper A, Theorem 3, sharpened.
+
+All bounds hold for every bin at once with probability at least 1 - alpha, given how
+many rows fall into each bin, if the rows of a bin are independent draws from it.
+"""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from scipy import special
+
+from distfreeuq._typing import ArrayLike, FloatArray, IntArray
+
+SMALLEST_LEVEL = 1e-100
+"""Of one binomial tail: below it the inverse beta function loses its digits."""
+
+_FEW_SUBSETS = 64
+_RELATIVE_GAP = 2e-3
+
+
+def log_subsets(n_classes: int) -> float:
+    """Return ln(2^K - 2): that many subsets can tell two distributions apart."""
+    return n_classes * math.log(2.0) + math.log1p(-(2.0 ** (1 - n_classes)))
+
+
+def subset_level(n_bins: int, n_classes: int, alpha: float) -> float:
+    """Return alpha / (M (2^K - 2)): the level of one bin and one subset of classes."""
+    return math.exp(math.log(alpha / n_bins) - log_subsets(n_classes))
+
+
+def binning_hoeffding(
+    n: ArrayLike, n_bins: int, n_classes: int, alpha: float
+) -> FloatArray:
+    r"""L1 radius of Theorem 3 as printed: sqrt(2 ln(M 2^K / alpha) / N).
+
+    Parameters
+    ----------
+    n : int or array_like
+        Rows in each bin.
+    n_bins : int
+        Number M of bins that share alpha.
+    n_classes : int
+        Number K of classes.
+    alpha : float
+        Probability that some bin's error exceeds its radius.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of `n`; +inf for an empty bin, and not capped at the trivial 2.
+
+    References
+    ----------
+    .. [A] Podkopaev and Ramdas (2021), UAI. Theorem 3.
+
+    Examples
+    --------
+    >>> from distfreeuq import bounds
+    >>> round(float(bounds.binning_hoeffding(100, 10, 2, 0.1)), 4)
+    0.3462
+    """
+    exponent = math.log(n_bins / alpha) + n_classes * math.log(2.0)
+    return _over_root(math.sqrt(2.0 * exponent), n)
+
+
+def binning_weissman(
+    n: ArrayLike, n_bins: int, n_classes: int, alpha: float
+) -> FloatArray:
+    r"""L1 radius with 2^K - 2 in place of 2^K: sqrt(2 ln(M (2^K - 2) / alpha) / N).
+
+    The L1 distance is twice the largest excess of frequency over probability among the
+    subsets of classes; the empty set and the whole have none.
+
+    Parameters
+    ----------
+    n, n_bins, n_classes, alpha
+        As in `binning_hoeffding`.
+
+    References
+    ----------
+    Weissman, Ordentlich, Seroussi, Verdu and Weinberger (2003), "Inequalities for the
+    L1 deviation of the empirical distribution".
+
+    Examples
+    --------
+    >>> from distfreeuq import bounds
+    >>> bounds.binning_weissman([0, 100, 400], 10, 2, 0.1).round(4)
+    array([   inf, 0.3255, 0.1628])
+    """
+    exponent = math.log(n_bins / alpha) + log_subsets(n_classes)
+    return _over_root(math.sqrt(2.0 * exponent), n)
+
+
+def binning_mcdiarmid(
+    n: ArrayLike, n_bins: int, n_classes: int, alpha: float
+) -> FloatArray:
+    r"""L1 radius for many classes: sqrt((K - 1) / N) + sqrt(2 ln(M / alpha) / N).
+
+    The first term bounds the mean of the L1 distance, the second its excess over the
+    mean by bounded differences. Smaller than the others from some 200 classes on.
+
+    Parameters
+    ----------
+    n, n_bins, n_classes, alpha
+        As in `binning_hoeffding`.
+
+    Examples
+    --------
+    >>> from distfreeuq import bounds
+    >>> settings = (5000, 10, 1000, 0.1)
+    >>> round(float(bounds.binning_mcdiarmid(*settings)), 4)
+    0.4899
+    >>> round(float(bounds.binning_weissman(*settings)), 4)
+    0.5283
+    """
+    width = math.sqrt(n_classes - 1) + math.sqrt(2.0 * math.log(n_bins / alpha))
+    return _over_root(width, n)
+
+
+def binning_smallest(
+    n: ArrayLike, n_bins: int, n_classes: int, alpha: float
+) -> FloatArray:
+    """Smallest of the three radii above and of the trivial 2.
+
+    Which one it is depends on the numbers of bins, classes and alpha alone, so that the
+    choice costs nothing.
+
+    Parameters
+    ----------
+    n, n_bins, n_classes, alpha
+        As in `binning_hoeffding`.
+
+    Examples
+    --------
+    >>> from distfreeuq import bounds
+    >>> bounds.binning_smallest([0, 1, 100], 10, 2, 0.1).round(4)
+    array([2.    , 2.    , 0.3255])
+    """
+    settings = (n_bins, n_classes, alpha)
+    smaller = np.minimum(
+        binning_weissman(n, *settings), binning_mcdiarmid(n, *settings)
+    )
+    return np.minimum(smaller, 2.0)
+
+
+def subset_clopper_pearson(counts: ArrayLike, n_bins: int, alpha: float) -> FloatArray:
+    r"""L1 radius of each bin by an exact binomial bound for every subset of classes.
+
+    Twice the largest excess of a subset's frequency over the lower Clopper-Pearson
+    bound of its probability, one-sided at alpha / (M (2^K - 2)). Never larger than
+    `binning_weissman`, and much smaller in bins where one class prevails.
+
+    Parameters
+    ----------
+    counts : array_like (M, K)
+        Rows by bin and label.
+    n_bins : int
+        Number of bins that share alpha; more than M if there are others.
+    alpha : float
+        Probability that some bin's error exceeds its radius.
+
+    Returns
+    -------
+    ndarray (M,)
+        +inf for an empty bin.
+
+    Notes
+    -----
+    A subset's excess depends on its count alone, so that the maximum runs over the
+    counts that subsets can have (subset sums) and not over 2^K subsets. In bins of
+    many rows it is rounded up by at most 0.2 %. With so many classes that a level lies
+    below 1e-100, the radius is that of `binning_weissman`.
+
+    Examples
+    --------
+    >>> from distfreeuq import bounds
+    >>> counts = [[95, 3, 2], [40, 35, 25]]
+    >>> bounds.subset_clopper_pearson(counts, 2, 0.1).round(3)
+    array([0.157, 0.249])
+    >>> bounds.binning_weissman([100, 100], 2, 3, 0.1).round(3)
+    array([0.309, 0.309])
+    """
+    table = np.asarray(counts, dtype=np.int64)
+    n_classes = table.shape[1]
+    totals = table.sum(axis=1)
+    weissman = binning_weissman(totals, n_bins, n_classes, alpha)
+    level = subset_level(n_bins, n_classes, alpha)
+    if level < SMALLEST_LEVEL:
+        return weissman
+    if 2**n_classes - 2 <= _FEW_SUBSETS:
+        excess = _excess(_all_subset_sums(table), totals[:, None], level).max(axis=1)
+    else:
+        pairs = zip(table, totals, strict=True)
+        excess = np.array([_largest_excess(row, int(n), level) for row, n in pairs])
+    # the minimum only undoes the rounding up: exactly, the first is never the larger
+    return np.where(totals > 0, np.minimum(2.0 * excess, weissman), np.inf)
+
+
+def clopper_pearson_lower(k: ArrayLike, n: ArrayLike, level: float) -> FloatArray:
+    """Lower Clopper-Pearson bound of binomial probabilities, one-sided at the level.
+
+    Examples
+    --------
+    >>> from distfreeuq import bounds
+    >>> bounds.clopper_pearson_lower([0, 3, 10], 10, 0.05).round(4)
+    array([0.    , 0.0873, 0.7411])
+    """
+    hits, trials = np.broadcast_arrays(
+        np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    )
+    some = np.maximum(hits, 1.0)
+    low = special.betaincinv(some, np.maximum(trials - hits, 0.0) + 1.0, level)
+    return np.where(hits > 0, np.nan_to_num(low, nan=0.0), 0.0)
+
+
+def _excess(sums: IntArray, n: ArrayLike, level: float) -> FloatArray:
+    """Return frequency less lower bound for subsets with these counts among n rows."""
+    trials = np.maximum(np.asarray(n), 1)
+    return np.asarray(sums / trials - clopper_pearson_lower(sums, trials, level))
+
+
+def _all_subset_sums(table: IntArray) -> IntArray:
+    """Return the counts of all subsets but the empty one and the whole (M, 2^K-2)."""
+    n_classes = table.shape[1]
+    codes = np.arange(1, 2**n_classes - 1)
+    members = (codes[:, None] >> np.arange(n_classes)) & 1
+    return np.asarray(table @ members.T)
+
+
+def _largest_excess(row: IntArray, n: int, level: float) -> float:
+    """Return the largest excess of a bin's subsets that lack some class.
+
+    Bit c of an integer says whether c is the count of some subset: adding a class
+    shifts the integer by its count. With many classes the count of the largest excess
+    of all counts is among them, and is known from another bin of as many rows.
+    """
+    if n == 0:
+        return 0.0
+    bits = 1
+    for count in row[row > 0].tolist():
+        bits |= bits << count
+    if not (row == 0).any():  # all n rows belong to the whole alone
+        bits ^= 1 << n
+    peak, excess = _peak_of_counts(n, level)
+    if bits >> peak & 1:
+        return excess
+    bytes_ = np.frombuffer(bits.to_bytes(n // 8 + 1, "little"), dtype=np.uint8)
+    sums = np.flatnonzero(np.unpackbits(bytes_, bitorder="little"))
+    return _search_excess(sums, n, level)[1]
+
+
+@lru_cache(maxsize=4096)
+def _peak_of_counts(n: int, level: float) -> tuple[int, float]:
+    """Return the count 0 .. n of the largest excess, and that excess, rounded up."""
+    return _search_excess(np.arange(n + 1), n, level)
+
+
+def _search_excess(sums: IntArray, n: int, level: float) -> tuple[int, float]:
+    """Return which count has the largest excess, and that excess, rounded up.
+
+    The lower bound increases in the count: from count a up to count b no excess is
+    above b/n - lower(a). Stretches that cannot hold the maximum are left; others are
+    halved.
+    """
+    ends = np.unique(np.linspace(0, sums.size - 1, 33).astype(np.int64))
+    excess = _excess(sums[ends], n, level)
+    best = int(np.argmax(excess))
+    peak, largest = int(sums[ends[best]]), float(excess[best])
+    ceiling = largest
+    first, last, at_first = ends[:-1], ends[1:], excess[:-1]
+    while True:
+        bound = at_first + (sums[last] - sums[first]) / n
+        wide = last - first > 1
+        settled = bound <= largest * (1.0 + _RELATIVE_GAP)
+        ceiling = max(ceiling, largest, float(bound[wide & settled].max(initial=0.0)))
+        halved = wide & ~settled
+        if not halved.any():
+            return peak, ceiling
+        first, last, at_first = first[halved], last[halved], at_first[halved]
+        middle = (first + last) // 2
+        at_middle = _excess(sums[middle], n, level)
+        best = int(np.argmax(at_middle))
+        if at_middle[best] > largest:
+            peak, largest = int(sums[middle[best]]), float(at_middle[best])
+        first, last = np.append(first, middle), np.append(middle, last)
+        at_first = np.append(at_first, at_middle)
+
+
+def empirical_bernstein(values: ArrayLike, delta: float, width: float = 1.0) -> float:
+    r"""Two-sided radius of a mean of bounded numbers, from their own variance.
+
+    .. math:: \sqrt{2 V \ln(4/\delta) / n} + 7 w \ln(4/\delta) / (3 (n - 1))
+
+    Parameters
+    ----------
+    values : array_like (n,)
+        Independent draws of one law; +inf is returned for fewer than two.
+    delta : float
+        Probability that the mean is off by more.
+    width : float, default 1
+        Length w of an interval that the numbers lie in.
+
+    References
+    ----------
+    Maurer and Pontil (2009), "Empirical Bernstein bounds and sample variance
+    penalization", COLT. Theorem 4, on both sides.
+
+    Examples
+    --------
+    >>> from distfreeuq import bounds
+    >>> round(bounds.empirical_bernstein([0.1] * 50 + [0.2] * 50, 0.05), 4)
+    0.1182
+    """
+    sample = np.asarray(values, dtype=np.float64)
+    if sample.size < 2:
+        return math.inf
+    log_term = math.log(4.0 / delta)
+    spread = math.sqrt(2.0 * float(sample.var(ddof=1)) * log_term / sample.size)
+    return spread + 7.0 * width * log_term / (3.0 * (sample.size - 1))
+
+
+def weighted_hoeffding(
+    n: ArrayLike,
+    mean_weight: ArrayLike,
+    weight_bound: float,
+    n_bins: int,
+    n_classes: int,
+    alpha: float,
+) -> FloatArray:
+    r"""L1 radius of weighted frequencies: (U / mean w) sqrt(2 ln(M (2^K-2)/alpha) / N).
+
+    Parameters
+    ----------
+    n : int or array_like
+        Rows in each bin.
+    mean_weight : float or array_like
+        Mean weight of the rows in each bin.
+    weight_bound : float
+        Number U that no weight can exceed, on the scale of the weights.
+    n_bins, n_classes, alpha
+        As in `binning_hoeffding`.
+
+    Notes
+    -----
+    With weights w = dQ/dP up to scale and any subset A of classes, w (1{Y in A} - Q(A))
+    has mean zero under P and lies in an interval of length U. Its mean over the bin is
+    the mean weight times the error of A's weighted frequency: Hoeffding's inequality,
+    one-sided, for 2^K - 2 subsets. No weight's mean needs to be known.
+
+    Examples
+    --------
+    >>> from distfreeuq import bounds
+    >>> round(float(bounds.weighted_hoeffding(100, 1.0, 2.0, 10, 2, 0.1)), 4)
+    0.651
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = weight_bound / np.asarray(mean_weight, dtype=np.float64)
+        radius = spread * binning_weissman(n, n_bins, n_classes, alpha)
+    return np.nan_to_num(radius, nan=np.inf, posinf=np.inf)
+
+
+def weighted_bernstein(
+    n: ArrayLike,
+    sums: tuple[ArrayLike, ArrayLike],
+    squares: tuple[ArrayLike, ArrayLike],
+    weight_bound: float,
+    delta: float,
+) -> FloatArray:
+    r"""Radius of a weighted frequency, from the variance of the weighted rows.
+
+    Parameters
+    ----------
+    n : array_like
+        Rows in each bin.
+    sums : (array_like, array_like)
+        Sum of the weights: of the rows with the event, and of all rows.
+    squares : (array_like, array_like)
+        Sum of the squared weights, likewise.
+    weight_bound : float
+        Number U that no weight can exceed.
+    delta : float
+        Probability that the frequency is off by more, for each bin.
+
+    Returns
+    -------
+    ndarray
+        Error of a probability; +inf where the bound says nothing.
+
+    Notes
+    -----
+    For the true probability q, the numbers w (1{event} - q) have mean zero and lie in
+    an interval of length U. `empirical_bernstein` says which q are compatible with
+    their mean and variance, both known up to q: the ends of that set solve a quadratic
+    equation.
+
+    Examples
+    --------
+    >>> from distfreeuq import bounds
+    >>> radius = bounds.weighted_bernstein(
+    ...     [1000], ([20.0], [1000.0]), ([20.0], [1000.0]), 1.0, 0.05
+    ... )
+    >>> float(radius[0].round(4))
+    0.0233
+    """
+    rows = np.asarray(n, dtype=np.float64)
+    hit, total = (np.asarray(x, dtype=np.float64) for x in sums)
+    hit_square, square = (np.asarray(x, dtype=np.float64) for x in squares)
+    log_term = math.log(4.0 / delta)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean, frequency = total / rows, hit / total
+        additive = 7.0 * weight_bound * log_term / (3.0 * (rows - 1.0))
+        factor = 2.0 * log_term / (rows - 1.0)  # of the biased variance
+        # mean square of w (1{event} - q), q = frequency + d, as a quadratic in d
+        constant = (
+            hit_square * (1.0 - frequency) ** 2 + (square - hit_square) * frequency**2
+        ) / rows
+        slope = 2.0 * (square * frequency - hit_square) / rows
+        # (mean |d| - additive)^2 <= factor (constant + slope d + square d^2 - mean^2
+        # d^2)
+        leading = mean**2 * (1.0 + factor) - factor * square / rows
+        ends = []
+        for sign in (1.0, -1.0):
+            linear = -2.0 * mean * additive - sign * factor * slope
+            rest = additive**2 - factor * constant
+            root = np.sqrt(np.maximum(linear**2 - 4.0 * leading * rest, 0.0))
+            ends.append((root - linear) / (2.0 * leading))
+        radius = np.maximum(ends[0], ends[1])
+    good = (rows > 1) & (leading > 0.0) & np.isfinite(radius)
+    return np.where(good, np.maximum(radius, 0.0), np.inf)
+
+
+def _over_root(width: float, n: ArrayLike) -> FloatArray:
+    rows = np.asarray(n, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        return np.asarray(width / np.sqrt(rows))
