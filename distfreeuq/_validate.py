@@ -155,8 +155,8 @@ class Door:
     def _probability_matrix(self, value: ArrayLike, parameter: str) -> FloatMatrix:
         array = self.array(value, parameter, "probabilities")
         matrix = self._floats(array, parameter, "probabilities")
-        if matrix.ndim == 1:
-            matrix = self._binary(matrix, parameter)
+        if matrix.ndim == 1:  # checked, and complementary by construction
+            return self._binary(matrix, parameter)
         if matrix.ndim != 2 or matrix.shape[1] < 2:
             must = "of shape (n, K) with K >= 2, or (n,) for the probability of class 1"
             self.refuse(parameter, must, shape_of(array))

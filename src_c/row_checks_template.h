@@ -8,7 +8,13 @@ static ptrdiff_t NAMED(first_non_simplex_row)(const REAL *matrix, ptrdiff_t K,
                                               double tolerance, ptrdiff_t start,
                                               ptrdiff_t stop)
 {
-    for (ptrdiff_t i = start; i < stop; i++) {
+    /* Two columns: the loop over them would cost more than their sum. */
+    for (ptrdiff_t i = start; K == 2 && i < stop; i++) {
+        double zero = (double)matrix[2 * i], one = (double)matrix[2 * i + 1];
+        if (!(fabs(zero + one - 1.0) <= tolerance && zero >= 0.0 && one >= 0.0))
+            return i;
+    }
+    for (ptrdiff_t i = start; K != 2 && i < stop; i++) {
         const REAL *RESTRICT row = matrix + i * K;
         double sum = 0.0, smallest = 0.0;
         PRAGMA(omp simd reduction(+ : sum) reduction(min : smallest))
