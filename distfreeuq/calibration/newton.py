@@ -111,7 +111,7 @@ def minimise_convex(
     step, decrement = model.step(gradient)
     for _ in range(max_steps):
         if decrement <= tolerance:
-            break
+            return x + step  # as good as another pass, without its price
         length, new_loss, new_gradient = _search_line(
             evaluate, x, step, loss, decrement
         )

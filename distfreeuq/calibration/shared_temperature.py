@@ -107,7 +107,7 @@ def fit_limited(
         nested = _solve_nested(fit.losses, alone.alphas, own, gamma, bounds)
         shared = float(nested.alphas[0])
         alphas = np.clip(alone.alphas, shared - gamma, shared + gamma)
-        limited = own & (alphas != alone.alphas)
+        limited = own & (np.abs(alone.alphas - shared) >= gamma)
         minimum = Minimum(
             alphas=alphas,
             sums=fit.losses(alphas, own),
@@ -139,7 +139,7 @@ def _solve_nested(
 
     def evaluate(shared: FloatArray, _: BoolArray) -> FloatMatrix:
         alphas = np.clip(alone, shared[0] - gamma, shared[0] + gamma)
-        clipped = own & (alphas != alone)
+        clipped = own & (np.abs(alone - shared[0]) >= gamma)
         sums = losses(alphas, clipped)
         return np.asarray(sums.sum(axis=0, keepdims=True))
 

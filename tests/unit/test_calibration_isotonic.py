@@ -1,0 +1,107 @@
+"""Isotonic calibration by hand, and against scikit-learn."""
+
+import numpy as np
+import pytest
+
+import distfreeuq as dfu
+
+
+def test_pool_adjacent_violators_by_hand():
+    """Labels 0 1 0 | 1 1 0 | 1: the middle pools to 1/2 and to 2/3."""
+    probs = [0.1, 0.2, 0.3, 0.5, 0.6, 0.7, 0.9]
+    fit = dfu.isotonic_calibration(probs, [0, 1, 0, 1, 1, 0, 1])
+    fitted = fit.predict(probs)[:, 1]
+    np.testing.assert_allclose(fitted, [0, 1 / 2, 1 / 2, 2 / 3, 2 / 3, 2 / 3, 1])
+    assert fit.n_blocks == (4,)
+    assert fit.knots[0].tolist() == [0.1, 0.2, 0.3, 0.5, 0.7, 0.9]
+
+
+def test_between_knots_linear_beyond_them_constant():
+    fit = dfu.isotonic_calibration([0.2, 0.4], [0, 1])
+    np.testing.assert_allclose(
+        fit.predict([0.0, 0.2, 0.25, 0.4, 1.0])[:, 1], [0, 0, 0.25, 1, 1]
+    )
+
+
+def test_tied_probabilities_are_pooled_first():
+    fit = dfu.isotonic_calibration([0.3, 0.3, 0.3, 0.8], [1, 0, 0, 1])
+    assert fit.predict([0.3])[0, 1] == pytest.approx(1 / 3)
+
+
+def test_weights_by_hand():
+    """1 (weight 1) before 0 (weight 3) pools to 1/4."""
+    fit = dfu.isotonic_calibration([0.3, 0.6], [1, 0], sample_weight=[2.0, 6.0])
+    np.testing.assert_allclose(fit.predict([0.3, 0.6])[:, 1], 0.25)
+    dropped = dfu.isotonic_calibration(
+        [0.3, 0.6, 0.5], [1, 0, 1], sample_weight=[1, 3, 0]
+    )
+    assert dropped.knots[0].tolist() == fit.knots[0].tolist()
+
+
+def multiclass(seed, n=400, n_classes=4):
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.full(n_classes, 0.7), n)
+    sharp = probs**1.6
+    labels = np.array([rng.choice(n_classes, p=row / row.sum()) for row in sharp])
+    return probs, labels, rng.exponential(size=n)
+
+
+def test_equals_scikit_learn_binary():
+    isotonic = pytest.importorskip("sklearn.isotonic")
+    probs, labels, weights = multiclass(0, n_classes=2)
+    x = probs[:, 1]
+    other = isotonic.IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
+    other.fit(x, labels, sample_weight=weights)
+    fit = dfu.isotonic_calibration(probs, labels, sample_weight=weights)
+    grid = np.linspace(0, 1, 1001)
+    np.testing.assert_allclose(fit.predict(grid)[:, 1], other.predict(grid), atol=1e-12)
+
+
+def test_equals_scikit_learn_one_against_all():
+    calibration = pytest.importorskip("sklearn.calibration")
+    frozen = pytest.importorskip("sklearn.frozen")
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+    class Given(ClassifierMixin, BaseEstimator):
+        """Its features are its probabilities."""
+
+        def fit(self, X, y):
+            self.classes_ = np.unique(y)
+            return self
+
+        def predict_proba(self, X):
+            return np.asarray(X)
+
+        def predict(self, X):
+            return np.argmax(X, axis=1)
+
+    probs, labels, _ = multiclass(1)
+    other = calibration.CalibratedClassifierCV(
+        frozen.FrozenEstimator(Given().fit(probs, labels)), method="isotonic"
+    )
+    other.fit(probs, labels)
+    fit = dfu.isotonic_calibration(probs, labels)
+    new = multiclass(2)[0]
+    np.testing.assert_allclose(fit.predict(new), other.predict_proba(new), atol=1e-12)
+
+
+def test_a_row_on_which_all_curves_are_zero_becomes_uniform():
+    """Each class's curve is 0 up to 0.4, and 1 from 0.6 on."""
+    rows = [[0.4, 0.6, 0.0], [0.0, 0.4, 0.6], [0.6, 0.0, 0.4]]
+    fit = dfu.isotonic_calibration(rows, [1, 2, 0])
+    np.testing.assert_allclose(fit.predict(rows), np.eye(3)[[1, 2, 0]])
+    np.testing.assert_allclose(fit.predict([[0.34, 0.33, 0.33]]), 1 / 3)
+    np.testing.assert_allclose(fit.predict([[0.5, 0.5, 0.0]]), [[0.5, 0.5, 0.0]])
+
+
+def test_the_likelihood_of_exact_zeros_is_told_as_infinite():
+    fit = dfu.isotonic_calibration([[1.0, 0.0], [0.4, 0.6]], [1, 1])
+    assert fit.loss_before == np.inf
+    assert fit.loss_after == 0.0
+
+
+def test_probabilities_are_checked():
+    with pytest.raises(dfu.InputError, match="sum to one"):
+        dfu.isotonic_calibration([[0.5, 0.6]], [0])
+    with pytest.raises(dfu.InputError, match="n >= 1"):
+        dfu.isotonic_calibration(np.zeros((0, 2)), [])
