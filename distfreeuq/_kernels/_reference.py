@@ -9,7 +9,9 @@ import math
 import numpy as np
 
 from distfreeuq._typing import (
+    BoolArray,
     BoolMatrix,
+    ByteMatrix,
     FloatArray,
     FloatMatrix,
     IntArray,
@@ -159,8 +161,67 @@ def sum_label_weights(
     """Return the weight of the rows by bin and label, added row by row."""
     out = np.zeros((n_bins, n_classes))
     for m, k, weight in zip(bins, labels, weights, strict=True):
-        out[m, k] += weight
+        if m >= 0:
+            out[m, k] += weight
     return out
+
+
+def bucket(values: FloatArray, size: int) -> IntArray:
+    """Return the bucket floor(value * size) of each value, from 0 to size - 1."""
+    places = np.clip(values.astype(np.float64) * size, 0.0, size - 1.0)
+    return np.asarray(np.floor(places), dtype=np.int64)
+
+
+def count_buckets(values: FloatArray, size: int) -> IntArray:
+    """Return how many values each bucket holds, shape (size,)."""
+    return np.bincount(bucket(values, size), minlength=size)
+
+
+def gather_buckets(values: FloatArray, wanted: ByteMatrix) -> FloatArray:
+    """Return the values in buckets that are wanted, in their order."""
+    return np.asarray(values[wanted[bucket(values, wanted.size)] == 1])
+
+
+def tabulate_scores(
+    values: FloatArray,
+    labels: IntArray,
+    edges: FloatArray,
+    dropped: BoolArray,
+    n_labels: int,
+) -> tuple[IntMatrix, FloatArray]:
+    """Return rows by bin and label, and sums of values, without dropped edges."""
+    kept = ~np.isin(values, edges[dropped])
+    bins = assign_bins(values, edges, True)[kept]
+    counts = count_labels(bins, labels[kept], edges.size + 1, n_labels)
+    kept_values = values[kept].astype(np.float64)
+    totals = [math.fsum(kept_values[bins == m]) for m in range(edges.size + 1)]
+    return counts, np.array(totals)
+
+
+def assign_cells(
+    rows: FloatMatrix, column: IntArray, threshold: FloatArray, child: IntMatrix
+) -> IntArray:
+    """Return the cell that each row reaches by the splits, shape (n,)."""
+    cells = []
+    for row in rows:
+        node = 0 if column.size else -1
+        while node >= 0:
+            beyond = row[column[node]] > threshold[node]
+            node = int(child[node, 1 if beyond else 0])
+        cells.append(-1 - node)
+    return np.array(cells, dtype=np.int64)
+
+
+def sum_cells(
+    rows: FloatMatrix, cells: IntArray, weights: FloatArray, n_cells: int
+) -> tuple[FloatMatrix, FloatMatrix]:
+    """Return the weighted sums of each cell's rows and of their squares (M, K)."""
+    totals, squares = np.zeros((2, n_cells, rows.shape[1]))
+    for row, cell, weight in zip(rows.astype(np.float64), cells, weights, strict=True):
+        if cell >= 0:
+            totals[cell] += weight * row
+            squares[cell] += weight * row**2
+    return totals, squares
 
 
 # -------------------------------------------------------- _label_shift: sums over rows
