@@ -1,4 +1,4 @@
-"""The compiled core: the extensions and how they are compiled. All else is in pyproject.toml."""
+"""The compiled core: extensions and how to compile them; all else: pyproject.toml."""
 
 import os
 import subprocess
@@ -10,8 +10,8 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-FAMILIES = ["_binning", "_checks", "_label_shift", "_quantile", "_scaling", "_scores"]
-DEBUG = os.environ.get("DISTFREEUQ_DEBUG") == "1"
+FAMILIES = ["_binning", "_checks", "_label_shift", "_metrics", "_quantile", "_scaling",
+"_scores"] DEBUG = os.environ.get("DISTFREEUQ_DEBUG") == "1"
 
 
 def openmp_flags() -> list[str]:
@@ -21,9 +21,9 @@ def openmp_flags() -> list[str]:
     compiler = (sysconfig.get_config_var("CC") or "cc").split()
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "probe.c")
-        source.write_text("#include <omp.h>\nint main(void){return omp_get_max_threads()<1;}")
-        command = [*compiler, "-fopenmp", str(source), "-o", str(source.with_suffix(""))]
-        try:
+        source.write_text("#include <omp.h>\nint main(void){return
+        omp_get_max_threads()<1;}") command = [*compiler, "-fopenmp", str(source), "-o",
+        str(source.with_suffix(""))] try:
             subprocess.run(command, check=True, capture_output=True)
         except (OSError, subprocess.CalledProcessError):
             return []

@@ -1,6 +1,6 @@
 """Distribution-free uncertainty quantification for classifiers under dataset shift."""
 
-from distfreeuq import bounds
+from distfreeuq import bounds, metrics
 from distfreeuq._version import __version__
 from distfreeuq.binning.histogram import histogram_binning
 from distfreeuq.binning.result import BinningResult
@@ -96,6 +96,7 @@ __all__ = [
     "label_shift_conformal",
     "label_weights",
     "load",
+    "metrics",
     "mlls",
     "nested_scores",
     "platt_scaling",

@@ -5,6 +5,7 @@ try:
         _binning,
         _checks,
         _label_shift,
+        _metrics,
         _quantile,
         _scaling,
         _scores,
@@ -15,4 +16,12 @@ except ImportError as error:
         "Build it from the checkout with:  python -m pip install -e ."
     ) from error
 
-__all__ = ["_binning", "_checks", "_label_shift", "_quantile", "_scaling", "_scores"]
+__all__ = [
+    "_binning",
+    "_checks",
+    "_label_shift",
+    "_metrics",
+    "_quantile",
+    "_scaling",
+    "_scores",
+]

@@ -235,7 +235,7 @@ def argmax_rows(probs: FloatMatrix) -> IntArray:
 def sum_by_class(
     probs: FloatMatrix, labels: IntArray, row_weight: FloatArray
 ) -> FloatMatrix:
-    """Return the weighted sum of the rows of each class, shape (K, K), classes by row."""
+    """Return the weighted sum of each class's rows, shape (K, K), classes by row."""
     out = np.zeros((probs.shape[1], probs.shape[1]))
     for row, label, weight in zip(probs, labels, row_weight, strict=True):
         out[label] += weight * row.astype(np.float64)
@@ -245,7 +245,7 @@ def sum_by_class(
 def mixture_likelihood(
     probs: FloatMatrix, row_weight: FloatArray, class_weight: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return densities (n,), and sums (K + 2,): gradient, log-likelihood, lost weight."""
+    """Return densities (n,); sums (K + 2,): gradient, log-likelihood, lost weight."""
     densities = probs.astype(np.float64) @ class_weight
     sums = np.zeros(probs.shape[1] + 2)
     for row, weight, density in zip(probs, row_weight, densities, strict=True):
@@ -277,8 +277,8 @@ def scaled_likelihood(
 ) -> tuple[FloatArray, FloatArray]:
     """Return each row's derivative by the slope, and sums (2 K + 3,) over the rows.
 
-    The loss's derivatives by bias and slope, the loss, its second derivatives by bias and
-    slope, and by the slope twice.
+    The loss's derivatives by bias and slope, the loss, its second derivatives by bias
+    and slope, and by the slope twice.
     """
     logs = np.log(np.maximum(probs.astype(np.float64), floor))
     scaled = scale_rows(probs.astype(np.float64), slope, bias, floor)
@@ -302,3 +302,49 @@ def gram_rows(probs: FloatMatrix, row_scale: FloatArray) -> FloatMatrix:
     """Return sum_i row_scale_i^2 probs_i probs_i', zeros below the diagonal, (K, K)."""
     scaled = row_scale[:, None] * probs.astype(np.float64)
     return np.triu(scaled.T @ scaled)
+
+
+# ------------------------------------------------------------- _metrics: assessment
+
+
+def read_rows(
+    probs: FloatMatrix, labels: IntArray
+) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+    """Return predicted class, its probability, the label's, and the Brier score."""
+    rows = np.arange(labels.size)
+    predicted = probs.argmax(axis=1)
+    wide = probs.astype(np.float64)
+    brier = ((wide - np.eye(probs.shape[1])[labels]) ** 2).sum(axis=1)
+    return predicted, probs[rows, predicted], probs[rows, labels], brier
+
+
+def sum_bins(
+    cells: IntArray,
+    confidence: FloatArray,
+    hits: IntArray,
+    weights: FloatArray,
+    n_cells: int,
+) -> FloatMatrix:
+    """Return the sums of w, w c, w z, w^2 and w (c - z)^2, shape (n_cells, 5)."""
+    c, z = confidence.astype(np.float64), hits.astype(np.float64)
+    w = weights
+    parts = np.column_stack([w, w * c, w * z, w**2, w * (c - z) ** 2])
+    return np.array([parts[cells == cell].sum(axis=0) for cell in range(n_cells)])
+
+
+def sum_class_bins(
+    probs: FloatMatrix, labels: IntArray, weights: FloatArray, edges: FloatArray
+) -> FloatMatrix:
+    """Return sums (3, M, K) of w, w p_k and w 1{k is the label}; right-closed bins."""
+    n_classes = probs.shape[1]
+    out = np.zeros((3, edges.size + 1, n_classes))
+    for row, label, weight in zip(probs, labels, weights, strict=True):
+        for k in range(n_classes):
+            m = int((edges < row[k]).sum())
+            out[:, m, k] += weight * np.array([1.0, float(row[k]), float(k == label)])
+    return out
+
+
+def count_draws(draws: IntArray, weights: FloatArray) -> FloatArray:
+    """Return every row's weight times how often it was drawn, shape (n,)."""
+    return weights * np.bincount(draws, minlength=weights.size)

@@ -1,0 +1,37 @@
+import numpy as np
+import numpy.typing as npt
+
+from distfreeuq._typing import (
+    ByteMatrix,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+)
+
+def _read_rows(
+    probs: FloatMatrix,
+    labels: IntArray,
+    predicted: IntArray,
+    confidence: FloatArray,
+    of_label: FloatArray,
+    brier: FloatArray,
+    threads: int,
+) -> None: ...
+def _sum_bins(
+    cells: IntArray,
+    confidence: FloatArray,
+    hits: ByteMatrix,
+    weights: FloatArray,
+    out: FloatMatrix,
+) -> None: ...
+def _sum_class_bins(
+    probs: FloatMatrix,
+    labels: IntArray,
+    weights: FloatArray,
+    edges: FloatArray,
+    out: FloatMatrix,
+    threads: int,
+) -> None: ...
+def _count_draws(
+    draws: npt.NDArray[np.uint32], weights: FloatArray, out: FloatArray
+) -> None: ...

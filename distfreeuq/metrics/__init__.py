@@ -1,0 +1,33 @@
+"""How good probabilities are: calibration errors and proper scores, weighted or not.
+
+All take ``(probs, labels)``; `reliability` takes confidences and whether they held.
+"""
+
+from distfreeuq.metrics.brier import BrierDecomposition, brier_decomposition
+from distfreeuq.metrics.calibration_error import (
+    average_ece,
+    classwise_ece,
+    debiased_ece,
+    ece,
+    max_ece,
+    overconfident_ece,
+)
+from distfreeuq.metrics.reliability import ReliabilityTable, reliability
+from distfreeuq.metrics.scores import accuracy, brier_score, mean_confidence, nll
+
+__all__ = [
+    "BrierDecomposition",
+    "ReliabilityTable",
+    "accuracy",
+    "average_ece",
+    "brier_decomposition",
+    "brier_score",
+    "classwise_ece",
+    "debiased_ece",
+    "ece",
+    "max_ece",
+    "mean_confidence",
+    "nll",
+    "overconfident_ece",
+    "reliability",
+]

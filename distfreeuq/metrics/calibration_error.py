@@ -1,0 +1,360 @@
+"""Calibration errors of the predicted class, and of every class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix
+from distfreeuq._validate import Door
+from distfreeuq.metrics.bins import (
+    NORMS,
+    check_bins,
+    choose_bins,
+    debiased_square,
+    gap_norm,
+    overconfidence,
+    sum_by_class,
+    sum_in_cells,
+)
+from distfreeuq.metrics.classwise import class_errors
+from distfreeuq.metrics.rows import Rows, read_matrix, read_predictions
+
+
+def ece(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    *,
+    n_bins: int = 15,
+    scheme: str = "equal-width",
+    closed: str = "right",
+    norm: str = "l1",
+    event: str = "predicted",
+    predicted: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    classes: Any = None,
+) -> float:
+    """Mean gap of confidence and accuracy over bins: the expected calibration error.
+
+    Parameters
+    ----------
+    probs : array_like (n, K), or (n,) for the probability of class 1
+        With `predicted`: the confidence in the predicted labels, (n,).
+    labels : array_like (n,)
+        True labels.
+    n_bins : int
+    scheme : {"equal-width", "uniform-mass"}
+        Bins ((m-1)/M, m/M], or bins that end at the confidences' quantiles.
+    closed : {"right", "left"}
+        Which end belongs to a bin of equal width; 0 and 1 belong to the first and last.
+    norm : {"l1", "l2", "max"}
+        Mean absolute gap, root mean squared gap, or largest gap of a bin.
+    event : {"predicted", "class-1"}
+        Whose probability is meant: the predicted class's, always at least 1/K, or, with
+        two classes, class 1's. The two differ for binary classifiers.
+    predicted : array_like (n,), optional
+        Predicted labels, for those who have no matrix of probabilities.
+    sample_weight : array_like (n,), optional
+        Importance weights make it an estimate of the target's error.
+    classes : sequence, optional
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Notes
+    -----
+    Biased upwards in small samples: even a calibrated classifier's bins have gaps.
+    `debiased_ece` is not, and `distfreeuq.assess` tests for calibration.
+
+    References
+    ----------
+    Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural networks.
+
+    Examples
+    --------
+    >>> from distfreeuq import metrics
+    >>> probs = [[0.8, 0.2], [0.8, 0.2], [0.3, 0.7], [0.9, 0.1]]
+    >>> round(metrics.ece(probs, [0, 1, 1, 0], n_bins=10), 4)
+    0.25
+    >>> round(metrics.ece([0.8, 0.8, 0.7, 0.9], [0, 1, 1, 0], n_bins=10,
+    ...                   predicted=[0, 0, 1, 0]), 4)
+    0.25
+    """
+    door = Door("ece")
+    norm = door.choice(norm, "norm", NORMS)
+    n_bins, how = check_bins(door, n_bins, scheme, closed)
+    rows = _read(door, probs, labels, predicted, sample_weight, classes, event)
+    return float(gap_norm(_bin_sums(rows, n_bins, how), norm))
+
+
+def overconfident_ece(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    *,
+    n_bins: int = 15,
+    scheme: str = "equal-width",
+    closed: str = "right",
+    event: str = "predicted",
+    predicted: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    classes: Any = None,
+) -> float:
+    """Part of the ECE that comes from bins whose confidence exceeds their accuracy.
+
+    Parameters
+    ----------
+    probs, labels, n_bins, scheme, closed, event, predicted, sample_weight, classes
+        As in `ece`.
+
+    Returns
+    -------
+    float
+        At most the ECE.
+
+    References
+    ----------
+    Park, Bastani, Weimer and Lee (2020), section 6. The paper's bins are closed on the
+    left, ``closed="left"``.
+
+    Examples
+    --------
+    >>> from distfreeuq import metrics
+    >>> probs = [[0.8, 0.2], [0.8, 0.2], [0.3, 0.7], [0.9, 0.1]]
+    >>> round(metrics.overconfident_ece(probs, [0, 1, 1, 0], n_bins=10), 4)
+    0.15
+    """
+    door = Door("overconfident_ece")
+    n_bins, how = check_bins(door, n_bins, scheme, closed)
+    rows = _read(door, probs, labels, predicted, sample_weight, classes, event)
+    return float(overconfidence(_bin_sums(rows, n_bins, how)))
+
+
+def debiased_ece(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    *,
+    n_bins: int = 15,
+    scheme: str = "equal-width",
+    closed: str = "right",
+    method: str = "exact",
+    squared: bool = False,
+    event: str = "predicted",
+    predicted: ArrayLike | None = None,
+    classes: Any = None,
+) -> float:
+    """L2 calibration error without the upward bias of plain estimates.
+
+    Parameters
+    ----------
+    probs, labels, n_bins, scheme, closed, event, predicted, classes
+        As in `ece`.
+    method : {"exact", "kumar"}
+        What is subtracted from a bin's squared gap: the estimated variance of the mean
+        of confidence less hit, or, as in Kumar et al., that of the mean hit alone. The
+        first is unbiased whatever the confidences do within a bin; the second if they
+        are all the same.
+    squared : bool
+        Return the squared error, which is what is unbiased and may be negative. Else
+        its root, or 0 where it is negative.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    Bins with one row add nothing. Takes no weights: with them the variance of a bin's
+    mean gap is another.
+
+    References
+    ----------
+    Kumar, Liang and Ma (2019), Verified uncertainty calibration.
+
+    Examples
+    --------
+    >>> from distfreeuq import metrics
+    >>> probs = [[0.8, 0.2]] * 5
+    >>> round(metrics.debiased_ece(probs, [0, 0, 0, 1, 1], squared=True), 4)
+    -0.02
+    >>> metrics.debiased_ece(probs, [0, 0, 0, 1, 1])
+    0.0
+    """
+    door = Door("debiased_ece")
+    method = door.choice(method, "method", ["exact", "kumar"])
+    squared = door.flag(squared, "squared")
+    n_bins, how = check_bins(door, n_bins, scheme, closed)
+    rows = _read(door, probs, labels, predicted, None, classes, event)
+    square = float(debiased_square(_bin_sums(rows, n_bins, how), method))
+    return square if squared else float(np.sqrt(max(square, 0.0)))
+
+
+def max_ece(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    *,
+    n_bins: int = 15,
+    scheme: str = "equal-width",
+    closed: str = "right",
+    predicted: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    classes: Any = None,
+) -> float:
+    """Largest ECE among the rows of one predicted class (paper D, section 4.1).
+
+    Parameters
+    ----------
+    probs, labels, n_bins, scheme, closed, predicted, sample_weight, classes
+        As in `ece`.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    Classes that are never predicted are skipped. Bins of equal mass are those of all
+    rows.
+
+    Examples
+    --------
+    >>> from distfreeuq import metrics
+    >>> probs = [[0.8, 0.2], [0.8, 0.2], [0.3, 0.7]]
+    >>> round(metrics.max_ece(probs, [0, 1, 1]), 4)
+    0.3
+    """
+    door = Door("max_ece")
+    n_bins, how = check_bins(door, n_bins, scheme, closed)
+    rows = _read(door, probs, labels, predicted, sample_weight, classes)
+    return float(np.nanmax(errors_by_prediction(rows, n_bins, how)))
+
+
+def average_ece(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    *,
+    n_bins: int = 15,
+    scheme: str = "equal-width",
+    closed: str = "right",
+    predicted: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    classes: Any = None,
+) -> float:
+    """Mean over the predicted classes of the ECE of their rows (paper D, section 5.4).
+
+    Parameters
+    ----------
+    probs, labels, n_bins, scheme, closed, predicted, sample_weight, classes
+        As in `ece`.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    Every class that is predicted at all counts the same; the others are skipped.
+
+    Examples
+    --------
+    >>> from distfreeuq import metrics
+    >>> probs = [[0.8, 0.2], [0.8, 0.2], [0.3, 0.7]]
+    >>> round(metrics.average_ece(probs, [0, 1, 1]), 4)
+    0.3
+    """
+    door = Door("average_ece")
+    n_bins, how = check_bins(door, n_bins, scheme, closed)
+    rows = _read(door, probs, labels, predicted, sample_weight, classes)
+    return float(np.nanmean(errors_by_prediction(rows, n_bins, how)))
+
+
+def classwise_ece(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    *,
+    n_bins: int = 15,
+    scheme: str = "equal-width",
+    closed: str = "right",
+    average: bool = True,
+    sample_weight: ArrayLike | None = None,
+    classes: Any = None,
+) -> Any:
+    """Calibration error of every class's probability, averaged over the classes.
+
+    Parameters
+    ----------
+    probs, labels, n_bins, scheme, closed, sample_weight, classes
+        As in `ece`. Bins of equal mass are each class's own.
+    average : bool
+        False for the errors of the K classes.
+
+    Returns
+    -------
+    float or ndarray (K,)
+
+    References
+    ----------
+    Kull et al. (2019), Beyond temperature scaling.
+
+    Examples
+    --------
+    >>> from distfreeuq import metrics
+    >>> probs = [[0.7, 0.2, 0.1], [0.1, 0.6, 0.3]]
+    >>> metrics.classwise_ece(probs, [0, 1], average=False).round(4).tolist()
+    [0.2, 0.3, 0.2]
+    """
+    door = Door("classwise_ece")
+    average = door.flag(average, "average")
+    n_bins, how = check_bins(door, n_bins, scheme, closed)
+    matrix, names = door.probs(probs, classes=classes)
+    n = matrix.shape[0]
+    numbers = door.labels(labels, names, n)
+    if n == 0:
+        door.refuse("probs", "of at least one row", "none")
+    weights: FloatArray = np.ones(n)
+    if sample_weight is not None:
+        weights = door.weights(sample_weight, "sample_weight", n)
+        weights = weights / weights.max()
+    errors = class_errors(matrix, numbers, weights, n_bins, how)
+    return float(errors.mean()) if average else errors
+
+
+def errors_by_prediction(rows: Rows, n_bins: int, how: str) -> FloatArray:
+    """Return the ECE of each predicted class's rows (K,); NaN if there are none."""
+    partition = choose_bins(rows.confidence, rows.weights, n_bins, how)
+    bins = partition.assign(rows.confidence)
+    return gap_norm(sum_by_class(rows, bins, partition.n_bins))
+
+
+def _bin_sums(rows: Rows, n_bins: int, how: str) -> FloatMatrix:
+    partition = choose_bins(rows.confidence, rows.weights, n_bins, how)
+    return sum_in_cells(rows, partition.assign(rows.confidence), partition.n_bins)
+
+
+def _read(
+    door: Door,
+    probs: ArrayLike,
+    labels: ArrayLike,
+    predicted: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    classes: Any,
+    event: str = "predicted",
+) -> Rows:
+    if predicted is None:
+        return read_matrix(
+            door,
+            probs,
+            labels,
+            sample_weight=sample_weight,
+            classes=classes,
+            event=event,
+        )
+    if event != "predicted":
+        door.refuse(
+            "event", "'predicted' where predicted labels are given", f"{event!r}"
+        )
+    return read_predictions(
+        door, probs, labels, predicted, sample_weight=sample_weight, classes=classes
+    )

@@ -1,0 +1,112 @@
+"""Assessment kernels equal their definitions: ties, edges, zero weights, threads."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from distfreeuq._kernels import _metrics
+from distfreeuq._kernels import _reference as twin
+from distfreeuq.metrics.classwise import class_sums
+from tests.property.strategies import scored_rows
+
+weight_kinds = st.sampled_from(["one", "some zero", "spread"])
+
+
+def make_weights(kind, n):
+    rng = np.random.default_rng(n)
+    if kind == "one":
+        return np.ones(n)
+    weights = rng.exponential(size=n)
+    return weights * (rng.random(n) < 0.6) if kind == "some zero" else weights
+
+
+def edges_for(n_bins, dtype, closed):
+    edges = (np.arange(1, n_bins) / n_bins).astype(dtype)
+    return edges if closed == "right" else np.nextafter(edges, dtype(-1.0))
+
+
+def read_rows(probs, labels, brier=True, threads=1):
+    n = len(labels)
+    predicted = np.full(n, -7)
+    confidence, of_label = np.full((2, n), np.nan, dtype=probs.dtype)
+    squares = np.full(n if brier else 0, np.nan)
+    _metrics._read_rows(
+        probs, labels, predicted, confidence, of_label, squares, threads
+    )
+    return predicted, confidence, of_label, squares
+
+
+@given(scored_rows())
+def test_rows_are_read_as_defined(rows):
+    got = read_rows(rows.probs, rows.labels)
+    expected = twin.read_rows(rows.probs, rows.labels)
+    for ours, theirs in zip(got[:3], expected[:3], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_allclose(got[3], expected[3], rtol=1e-13, atol=1e-30)
+    assert (got[3] >= 0.0).all()
+
+
+@given(scored_rows(), st.integers(1, 12), st.sampled_from(["right", "left"]), st.data())
+def test_class_bins_are_summed_as_defined(rows, n_bins, closed, data):
+    weights = make_weights(data.draw(weight_kinds), len(rows.labels))
+    edges = edges_for(n_bins, rows.probs.dtype.type, closed)
+    got = class_sums(rows.probs, rows.labels, weights, edges)
+    expected = twin.sum_class_bins(rows.probs, rows.labels, weights, edges)
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-13)
+
+
+@given(scored_rows(), st.integers(1, 9), st.data())
+def test_bins_are_summed_as_defined(rows, n_cells, data):
+    n = len(rows.labels)
+    weights = make_weights(data.draw(weight_kinds), n)
+    each = st.lists(st.integers(0, n_cells - 1), min_size=n, max_size=n)
+    cells = np.array(data.draw(each))
+    hits = (rows.labels % 2).astype(np.uint8)
+    confidence = np.ascontiguousarray(rows.probs[:, 0])
+    out = np.zeros((n_cells, 5))
+    _metrics._sum_bins(cells, confidence, hits, weights, out)
+    expected = twin.sum_bins(cells, confidence, hits, weights, n_cells)
+    np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-15)
+
+
+@given(st.lists(st.integers(0, 6), max_size=30))
+def test_draws_are_counted_as_defined(draws):
+    draws = np.array(draws, dtype=np.uint32)
+    weights = np.array([1.0, 0.5, 0.0, 2.0, 1.0, 0.25, 3.0])
+    out = np.full(7, np.nan)
+    _metrics._count_draws(draws, weights, out)
+    expected = twin.count_draws(draws.astype(np.int64), weights)
+    np.testing.assert_allclose(out, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "n_classes"), [(40_000, 7), (3000, 100), (500, 1000)])
+def test_large_inputs_and_threads(n, n_classes, dtype):
+    rng = np.random.default_rng(5)
+    probs = rng.dirichlet(np.full(n_classes, 0.1), size=n)
+    probs[::5] = np.round(probs[::5], 2)  # on the edges of 100 bins
+    probs = probs.astype(dtype)
+    labels = rng.integers(0, n_classes, n)
+    weights = rng.exponential(size=n)
+    for one, two in zip(
+        read_rows(probs, labels, threads=1),
+        read_rows(probs, labels, threads=2),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(one, two)
+    edges = edges_for(100, dtype, "right")
+    blocks = np.zeros((2, 3, 3, 100, n_classes))
+    for threads in (1, 2):
+        _metrics._sum_class_bins(
+            probs, labels, weights, edges, blocks[threads - 1], threads
+        )
+    np.testing.assert_array_equal(blocks[0], blocks[1])
+    bins = np.searchsorted(edges, probs, side="left")
+    cells = (bins * n_classes + np.arange(n_classes)).ravel()
+    expected = np.bincount(
+        cells,
+        weights=(weights[:, None] * probs).ravel(),
+        minlength=100 * n_classes,
+    ).reshape(100, n_classes)
+    np.testing.assert_allclose(blocks[0].sum(axis=0)[1], expected, rtol=1e-11)
