@@ -1,4 +1,4 @@
-"""Errors and warnings, each derived from one root so that a caller can catch them all."""
+"""Errors and warnings, each kind from one root, so that all can be caught."""
 
 
 class DistFreeError(Exception):

@@ -263,7 +263,7 @@ def scale_rows(
     """Return softmax(slope * log(max(probs, floor)) + bias) by rows."""
     scores = slope * np.log(np.maximum(probs.astype(np.float64), floor)) + bias
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    scaled = powers / powers.sum(axis=1, keepdims=True)
+    scaled: FloatMatrix = powers / powers.sum(axis=1, keepdims=True)
     return scaled.astype(probs.dtype)
 
 

@@ -11,10 +11,10 @@ from distfreeuq._typing import ArrayLike, FloatArray
 def beta_coverage_quantile(n: int, rank: int, probability: float) -> float:
     r"""Lower bound on the coverage of one calibration set, at a given confidence.
 
-    For i.i.d. rows with continuous scores, the coverage given the calibration rows of the
-    threshold at the ``rank``-th smallest of n scores is Beta(rank, n + 1 - rank); with
-    ties it is stochastically larger. The returned c satisfies
-    P(coverage >= c) >= 1 - probability over the calibration draw.
+    For i.i.d. rows with continuous scores, the coverage given the calibration rows of
+    the threshold at the ``rank``-th smallest of n scores is Beta(rank, n + 1 - rank);
+    with ties it is stochastically larger. The returned c satisfies P(coverage >= c) >=
+    1 - probability over the calibration draw.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ def beta_coverage_quantile(n: int, rank: int, probability: float) -> float:
 def pac_rank(n: int, alpha: float, delta: float) -> int:
     r"""Smallest rank that covers 1 - alpha with probability 1 - delta over calibration.
 
-    The smallest k with P(Bin(n, 1 - alpha) >= k) <= delta; n + 1 (an infinite threshold)
-    if (1 - alpha)^n > delta, when no order statistic will do.
+    The smallest k with P(Bin(n, 1 - alpha) >= k) <= delta; n + 1 (an infinite
+    threshold) if (1 - alpha)^n > delta, when no order statistic will do.
 
     References
     ----------
@@ -88,8 +88,8 @@ def clopper_pearson(
 ) -> tuple[FloatArray, FloatArray]:
     """Exact two-sided confidence intervals for binomial probabilities.
 
-    Each covers with probability at least 1 - delta, delta/2 on either side; the ends are
-    exactly 0 and 1 for k = 0 and k = n, and n = 0 gives [0, 1].
+    Each covers with probability at least 1 - delta, delta/2 on either side; the ends
+    are exactly 0 and 1 for k = 0 and k = n, and n = 0 gives [0, 1].
 
     References
     ----------

@@ -50,7 +50,8 @@ class CovariateShiftResult(ConformalResult):
     def threshold_for(self, sample_weight: ArrayLike) -> FloatArray:
         """Threshold of new rows with these weights, shape (m,).
 
-        +inf where the row's own weight exceeds its share: its set then holds every label.
+        +inf where the row's own weight exceeds its share: its set then holds every
+        label.
 
         Parameters
         ----------
@@ -308,7 +309,7 @@ def _bound(door: Door, value: float | None, weights: FloatArray) -> float:
 
 
 def effective_sample_size(weights: FloatArray) -> float:
-    """Return (sum w)^2 / sum w^2: how many unweighted rows carry as much information."""
+    """Return (sum w)^2 / sum w^2: unweighted rows with as much information."""
     largest = weights.max(initial=0.0)
     if largest == 0.0:
         return 0.0

@@ -64,7 +64,7 @@ class LabelConditionalResult(ConformalResult):
         ]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row per class: rows, alpha, rank, threshold, coverage given the data.
+        """Return a row per class: rows, alpha, rank, threshold, coverage given data.
 
         ``coverage >=`` holds with probability 0.95 over the calibration draw, for each
         class by itself.
@@ -130,7 +130,8 @@ def label_conditional_conformal(
     >>> rng = np.random.default_rng(0)
     >>> probs = rng.dirichlet([2, 1, 1], size=500)
     >>> labels = [rng.choice(3, p=row) for row in probs]
-    >>> fit = dfu.label_conditional_conformal(probs, labels, alpha=[0.05, 0.1, 0.2], rng=1)
+    >>> fit = dfu.label_conditional_conformal(
+    ...     probs, labels, alpha=[0.05, 0.1, 0.2], rng=1)
     >>> fit
     <ConformalResult aps alpha=0.05..0.2 n=500 K=3>
     >>> fit.ranks.tolist(), fit.class_counts.tolist()
@@ -206,8 +207,8 @@ def _warn_small(
         share = (1.0 - confidence) / alphas.size
         enough = bounds.pac_smallest_sample(level, share)
     warn_small(
-        f"too few calibration rows of {name_some(calibration.classes, small)}: every set "
-        f"will hold them. At least {enough} rows of a class are needed for "
+        f"too few calibration rows of {name_some(calibration.classes, small)}: every "
+        f"set will hold them. At least {enough} rows of a class are needed for "
         f"alpha={level:g}."
     )
 
@@ -229,7 +230,10 @@ def _guarantee(alphas: FloatArray, confidence: float | None) -> Guarantee:
     same = bool((alphas == alphas[0]).all())
     lower = 1.0 - float(alphas.max())
     level = at_least(lower) if same else "1 - alpha_y"
-    everywhere = f"hence P(Y in C(X)) >= {at_least(lower)} whatever the target's class proportions"
+    everywhere = (
+        f"hence P(Y in C(X)) >= {at_least(lower)} whatever the target's class "
+        "proportions"
+    )
     if confidence is None:
         statement = (
             f"P(Y in C(X) | Y = y) >= {level} for every class y, in finite samples; "

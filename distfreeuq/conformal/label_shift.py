@@ -1,4 +1,4 @@
-"""Conformal prediction under label shift: class-dependent thresholds (paper A, eq. 8-9)."""
+"""Conformal prediction under label shift: thresholds by class (paper A, eq. 8-9)."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class LabelShiftConformalResult(ConformalResult):
         return facts
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row per class: rows, weight, threshold, whether always in the set."""
+        """Return a row per class: rows, weight, threshold, if always in the set."""
         frame = ConformalResult.to_frame(self)
         if self.label_weight is not None:
             frame.insert(2, "weight", self.label_weight)
@@ -121,9 +121,9 @@ def label_shift_conformal(
         Integers 0..K-1, or names listed in `classes`.
     label_weight : array_like (K,), LabelShiftResult, Box or Polytope
         w = q/p, the target's class proportions over the source's, up to scale: known
-        numbers, or what `bbse`, `rlls`, `mlls` or `label_weights` returned. Zero: absent
-        from the target. +inf: absent from the source, and then in every set. A region
-        serves with ``robust=True``.
+        numbers, or what `bbse`, `rlls`, `mlls` or `label_weights` returned. Zero:
+        absent from the target. +inf: absent from the source, and then in every set. A
+        region serves with ``robust=True``.
     alpha : float, default 0.1
         Miscoverage level in (0, 1).
     robust : bool, default False
@@ -148,22 +148,23 @@ def label_shift_conformal(
 
     Notes
     -----
-    Class y's threshold is the level-(1 - alpha) quantile of the calibration scores, each
-    with its label's weight w(Y_i), and the weight w(y) at +inf. What is guaranteed:
+    Class y's threshold is the level-(1 - alpha) quantile of the calibration scores,
+    each with its label's weight w(Y_i), and the weight w(y) at +inf. What is
+    guaranteed:
 
     - known weights: coverage >= 1 - alpha in finite samples (paper A, Thm 2);
     - estimated weights: in the limit (Cor. 1; its no-jump assumption is not needed), or
-      with ``independent=True`` at least 1 - alpha - TV(q_hat, q) with the total variation
-      bounded from the region of the weights;
+      with ``independent=True`` at least 1 - alpha - TV(q_hat, q) with the total
+      variation bounded from the region of the weights;
     - ``robust=True``: coverage >= 1 - alpha - delta with estimated weights. The true
       weights lie in the region with probability 1 - delta, and then the union sets
       contain those of the true weights.
 
-    With `confidence` the threshold is the same for all classes: by rejection sampling and
-    a PAC rank or, if the target prior itself is known (`label_weights`), by a
+    With `confidence` the threshold is the same for all classes: by rejection sampling
+    and a PAC rank or, if the target prior itself is known (`label_weights`), by a
     Clopper-Pearson bound in each class; which of the two is decided by the counts and
-    weights alone. `robust` and `confidence` do not combine: the one speaks of coverage on
-    average over calibration draws, the other of the calibration draw at hand.
+    weights alone. `robust` and `confidence` do not combine: the one speaks of coverage
+    on average over calibration draws, the other of the calibration draw at hand.
 
     References
     ----------
@@ -201,8 +202,8 @@ def label_shift_conformal(
         confidence = door.probability(confidence, "confidence")
     if robust and confidence is not None:
         must = (
-            "None with robust=True, which speaks of coverage on average over calibration "
-            "draws and not of the draw at hand"
+            "None with robust=True, which speaks of coverage on average over "
+            "calibration draws and not of the draw at hand"
         )
         door.refuse("confidence", must, f"{confidence:g}")
 
@@ -217,7 +218,7 @@ def label_shift_conformal(
         door.refuse("label_weight", must, repr(label_weight))
 
     known = estimate is None or estimate.known
-    given = label_weight if estimate is None else estimate.label_weight
+    given: Any = label_weight if estimate is None else estimate.label_weight
     weights = door.label_weights(given, len(calibration.classes), calibration.labels)
     finite = np.where(np.isinf(weights), 0.0, weights)
     row_weights = finite[calibration.labels]
@@ -225,8 +226,8 @@ def label_shift_conformal(
     if confidence is not None:
         if not known:
             must = (
-                "None with estimated weights: no theorem gives coverage for the draw at "
-                "hand. label_conditional_conformal has it under any label shift"
+                "None with estimated weights: no theorem gives coverage for the draw "
+                "at hand. label_conditional_conformal has it under any label shift"
             )
             door.refuse("confidence", must, f"{confidence:g}")
         prior = None if estimate is None else estimate.target_prior
@@ -275,6 +276,7 @@ def _robust(
 ) -> LabelShiftConformalResult:
     """Return the union sets over the region of the weights."""
     must = "what bbse, rlls or mlls returned, or a region, with robust=True"
+    source: str
     if isinstance(given, LabelShiftResult):
         if given.known:
             door.refuse("label_weight", must, "known weights, which need no region")
@@ -290,8 +292,8 @@ def _robust(
     if region.is_empty:
         thresholds = np.full(n_classes, np.inf)
         warnings.warn(
-            f"no weights are compatible with the data at delta={delta:g}: label shift is "
-            "contradicted, and every set will hold every label.",
+            f"no weights are compatible with the data at delta={delta:g}: label shift "
+            "is contradicted, and every set will hold every label.",
             DistFreeWarning,
             stacklevel=3,
         )

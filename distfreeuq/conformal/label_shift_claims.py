@@ -23,7 +23,8 @@ def known_weights(
     calibration: CalibrationScores, weights: FloatArray, alpha: float
 ) -> Guarantee:
     """Return Theorem 2, with an estimate of its upper side where that holds."""
-    statement = f"P(Y in C(X)) >= {at_least(1.0 - alpha)} for a new target row, in finite samples"
+    lower = at_least(1.0 - alpha)
+    statement = f"P(Y in C(X)) >= {lower} for a new target row, in finite samples"
     if not calibration.tied and not calibration.never_empty:
         upper = _estimated_upper(calibration, weights, alpha)
         if upper < 1.0:
@@ -42,7 +43,7 @@ def known_weights(
 def _estimated_upper(
     calibration: CalibrationScores, weights: FloatArray, alpha: float
 ) -> float:
-    """Return 1 - alpha + E[max_i p_i], with the target prior estimated from the counts."""
+    """Return 1 - alpha + E[max_i p_i], the target prior estimated from the counts."""
     finite = np.where(np.isinf(weights), 0.0, weights)
     mass = finite * calibration.counts
     total = mass.sum()
@@ -57,9 +58,9 @@ def estimated_weights(alpha: float) -> Guarantee:
     """Return Corollary 1: a claim in the limit."""
     return Guarantee(
         statement=(
-            f"liminf of P(Y in C(X)) >= {at_least(1.0 - alpha)} for a new target row as "
-            "the data that the weights are estimated from grow. robust=True has a claim "
-            "for finite samples"
+            f"liminf of P(Y in C(X)) >= {at_least(1.0 - alpha)} for a new target row "
+            "as the data that the weights are estimated from grow. robust=True has a "
+            "claim for finite samples"
         ),
         kind="marginal",
         lower=1.0 - alpha,
@@ -74,7 +75,8 @@ def independent_weights(
 ) -> Guarantee:
     """Return the total-variation statement, its number filled in.
 
-    Half of delta goes to the region of the weights, half to the box of the source prior.
+    Half of delta goes to the region of the weights, half to the box of the source
+    prior.
     """
     region = estimate.region(delta / 2)
     counts = np.asarray(estimate.source_counts)
@@ -85,8 +87,9 @@ def independent_weights(
     lower = max(0.0, 1.0 - alpha - cost)
     return Guarantee(
         statement=(
-            f"with probability >= {at_least(1.0 - delta)} over the rows that the weights "
-            f"were estimated on, P(Y in C(X)) >= {at_least(lower)} for a new target row: "
+            f"with probability >= {at_least(1.0 - delta)} over the rows that the "
+            f"weights were estimated on, P(Y in C(X)) >= {at_least(lower)} for a new "
+            "target row: "
             f"{at_least(1.0 - alpha)} less the weights' possible error in total "
             f"variation" + ("" if lower > 0 else " (vacuous: prefer robust=True)") + "."
         ),
@@ -96,8 +99,8 @@ def independent_weights(
         reference=f"{PAPER_A}, Thm 2; total variation (theory page, 4.1)",
         assumptions=(
             *_BASICS,
-            "the weights were estimated on rows independent of the calibration rows and "
-            "of the new row (declared)",
+            "the weights were estimated on rows independent of the calibration rows "
+            "and of the new row (declared)",
         ),
         finite_sample=region.finite_sample,
     )

@@ -96,8 +96,9 @@ def split_conformal(
     if k > n it is infinite, every set holds every label, and a
     `SmallCalibrationWarning` says which n would be enough. If calibration and test rows
     are exchangeable, coverage is at least 1 - alpha, and exactly k / (n + 1) if no two
-    scores tie (paper A, Thm 1). For i.i.d. rows the coverage given the calibration rows is Beta(k, n + 1 - k), or
-    stochastically larger with ties; `confidence` chooses k by that law.
+    scores tie (paper A, Thm 1). For i.i.d. rows the coverage given the calibration rows
+    is Beta(k, n + 1 - k), or stochastically larger with ties; `confidence` chooses k by
+    that law.
 
     Ties: only strictly more likely labels count, so tied labels share a score.
 

@@ -11,7 +11,7 @@ from distfreeuq._typing import FloatArray, IntArray
 def lower_confidence_limits(
     hits: FloatArray, counts: FloatArray, delta: float
 ) -> FloatArray:
-    """Return one-sided Clopper-Pearson lower limits, each at level delta; 0 for 0 hits."""
+    """Return one-sided Clopper-Pearson lower limits, each at level delta."""
     some = hits > 0
     limits = np.zeros(np.shape(hits))
     limits[some] = special.betaincinv(hits[some], counts[some] - hits[some] + 1, delta)
@@ -27,9 +27,9 @@ def stratified_pac_threshold(
 ) -> float:
     """Return the smallest t with sum_k q_k CP_low(N_k(t), n_k, delta / K) >= 1 - alpha.
 
-    Coverage at t is sum_k q_k F_k(t); given the labels, class k's count of scores up to t
-    is binomial. Coverage is monotone in t, so that failing needs the pointwise bound to
-    fail at one point only, and no union over t is paid for.
+    Coverage at t is sum_k q_k F_k(t); given the labels, class k's count of scores up to
+    t is binomial. Coverage is monotone in t, so that failing needs the pointwise bound
+    to fail at one point only, and no union over t is paid for.
     """
     active = np.flatnonzero(target_prior > 0)
     by_class = [np.sort(scores[labels == k]) for k in active]
@@ -51,8 +51,8 @@ def expected_excess(
 ) -> float:
     """Return how far beyond 1 - alpha the empirical coverage will have to be.
 
-    From counts alone, as if every class had the same share of scores up to the threshold:
-    the choice between procedures must not look at the scores.
+    From counts alone, as if every class had the same share of scores up to the
+    threshold: the choice between procedures must not look at the scores.
     """
     active = target_prior > 0
     prior = target_prior[active] / target_prior[active].sum()

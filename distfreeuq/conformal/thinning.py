@@ -1,8 +1,8 @@
 """Training-conditional thresholds under shift: rejection sampling, then the PAC rank.
 
-Keep calibration row i with probability w_i / bound. If the weights are the true ratio up to
-scale and nowhere above the bound, the kept rows are i.i.d. from the target, and the PAC rank
-among them is valid for the target without further ado.
+Keep calibration row i with probability w_i / bound. If the weights are the true ratio
+up to scale and nowhere above the bound, the kept rows are i.i.d. from the target, and
+the PAC rank among them is valid for the target without further ado.
 """
 
 import numpy as np

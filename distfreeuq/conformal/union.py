@@ -1,8 +1,9 @@
-"""Union thresholds: sets that are valid for every weight in a confidence region at once.
+"""Union thresholds: sets valid for every weight in a confidence region at once.
 
-If the true weights lie in W with probability 1 - delta, then tau_W(y), the largest threshold
-over W, gives coverage of at least 1 - alpha - delta, even if W was computed from the
-calibration rows themselves: on that event the union sets contain the sets of the true weights.
+If the true weights lie in W with probability 1 - delta, then tau_W(y), the largest
+threshold over W, gives coverage of at least 1 - alpha - delta, even if W was computed
+from the calibration rows themselves: on that event the union sets contain the sets of
+the true weights.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ def union_thresholds(
     """Return the largest label-shift threshold over the region, shape (K,).
 
     For class y it is the smallest score t at which no weight in the region lacks mass:
-    max_w sum_k w_k c_k(t) <= 0 with c_k(t) = (1 - alpha)(n_k + 1{k = y}) - N_k(t), where
-    N_k(t) counts class k's scores up to t. The maximum (a linear program; a look at the
-    corners for boxes and few classes) decreases in t, so that a search finds it. The thresholds
-    of the classes lie close together: each search starts from the last one's answer.
+    max_w sum_k w_k c_k(t) <= 0 with c_k(t) = (1 - alpha)(n_k + 1{k = y}) - N_k(t),
+    where N_k(t) counts class k's scores up to t. The maximum (a linear program; a look
+    at the corners for boxes and few classes) decreases in t, so that a search finds it.
+    The thresholds of the classes lie close together: each search starts from the last
+    one's answer.
     """
     n_classes, support = region.n_classes, support_function(region)
     candidates = np.unique(scores)

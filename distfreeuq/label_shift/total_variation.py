@@ -1,4 +1,4 @@
-"""How much coverage estimated weights can cost: the total variation of the target prior."""
+"""What estimated weights can cost: total variation of the target prior."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def total_variation(p: FloatArray, q: FloatArray) -> float:
 def coverage_with_weights(
     alpha: float, used: FloatArray, true: FloatArray, source_prior: FloatArray
 ) -> float:
-    """Return 1 - alpha - TV(q_used, q): coverage with weights that are not the true ones.
+    """Return 1 - alpha - TV(q_used, q): coverage with weights other than the true.
 
     With q_used proportional to used * p, Theorem 2 of paper A is exact for the target
     q_used, and changing the test law to q costs at most their total variation. The
@@ -44,8 +44,8 @@ def total_variation_bound(
     """Return an upper bound of TV(q_used, q) over a region of w and a box of p.
 
     Both are probability vectors, so TV = sum (q_used - q)+ = sum (q - q_used)+, and the
-    smaller of two upper bounds holds. With few classes also the maximum over subsets A of
-    q_used(A) - q(A), one linear program each, which keeps the region's shape.
+    smaller of two upper bounds holds. With few classes also the maximum over subsets A
+    of q_used(A) - q(A), one linear program each, which keeps the region's shape.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def _by_subsets(
 
 
 def _extreme_mean(values: FloatArray, low: FloatArray, high: FloatArray) -> float:
-    """Return the smallest mean of the values over distributions between low and high."""
+    """Return the smallest mean of the values over laws between low and high."""
     order = np.argsort(values)
     room = np.maximum(high - low, 0.0)[order]
     left = max(0.0, 1.0 - low.sum())

@@ -554,7 +554,10 @@ def test_the_mean_test_is_the_squared_t_statistic_for_two_classes():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda p, y, t: (p, y, t[:, :2] / t[:, :2].sum(1, keepdims=True)), "probs_target"),
+        (
+            lambda p, y, t: (p, y, t[:, :2] / t[:, :2].sum(1, keepdims=True)),
+            "probs_target",
+        ),
         (lambda p, y, t: (p, y, t * 0.9), "probs_target.*sum to one"),
         (lambda p, y, t: (p, y, t[:0]), "probs_target.*at least one row"),
         (lambda p, y, t: (p[:0], y[:0], t), "probs.*at least one row"),
