@@ -10,8 +10,16 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-FAMILIES = ["_binning", "_checks", "_label_shift", "_metrics", "_quantile", "_scaling",
-"_scores"] DEBUG = os.environ.get("DISTFREEUQ_DEBUG") == "1"
+FAMILIES = [
+    "_binning",
+    "_checks",
+    "_label_shift",
+    "_metrics",
+    "_quantile",
+    "_scaling",
+    "_scores",
+]
+DEBUG = os.environ.get("DISTFREEUQ_DEBUG") == "1"
 
 
 def openmp_flags() -> list[str]:
@@ -19,12 +27,13 @@ def openmp_flags() -> list[str]:
     if sys.platform == "win32":
         return ["/openmp"]
     compiler = (sysconfig.get_config_var("CC") or "cc").split()
+    program = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "probe.c")
-        source.write_text("#include <omp.h>\nint main(void){return
-        omp_get_max_threads()<1;}") command = [*compiler, "-fopenmp", str(source), "-o",
-        str(source.with_suffix(""))] try:
-            subprocess.run(command, check=True, capture_output=True)
+        source.write_text(program)
+        probe = ["-fopenmp", str(source), "-o", str(source.with_suffix(""))]
+        try:
+            subprocess.run([*compiler, *probe], check=True, capture_output=True)
         except (OSError, subprocess.CalledProcessError):
             return []
     return ["-fopenmp"]
