@@ -197,8 +197,9 @@ ALWAYS_INLINE int64_t NAMED(mark_labels)(const nested_score *s, const REAL *REST
         tighten(&low, entry, score, count, mass);
         tighten(&high, entry, score, count, mass);
         const bracket *wider = n_between(&low) >= n_between(&high) ? &low : &high;
+        double n_certain = high.n_above_in - low.n_above_out; /* to be scored anyway */
         if (high.n_above_out - low.n_above_in <= FEW || n_between(wider) <= LANES
-            || low.in <= 0.0)
+            || n_between(&low) + n_between(&high) <= n_certain || low.in <= 0.0)
             break;
         int is_halved = n_between(wider) <= 0.5 * n_left;
         n_left = n_between(wider);
