@@ -496,3 +496,43 @@ def coverage_by_method(
     ax.set_xlabel("coverage")
     ax.set_title(title, fontsize="medium")
     return ax
+
+
+def excess_risk(
+    n: ArrayLike,
+    excess: ArrayLike,
+    bounds: Mapping[str, ArrayLike],
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw simulated excess risks against the sample size, and bounds on them.
+
+    Parameters
+    ----------
+    n : array_like (S,)
+        Sample sizes.
+    excess : array_like (S, R)
+        Excess risks of R draws at each.
+    bounds : mapping of str to array_like (S,)
+        Curves that the excess should stay below.
+    ax : matplotlib Axes, optional
+    """
+    sizes, draws = np.asarray(n), np.asarray(excess, dtype=np.float64)
+    ax = new_axes(ax, grid="both")
+    quantiles = np.quantile(draws, [0.05, 0.5, 0.95, 1.0], axis=1)
+    ax.fill_between(
+        sizes, quantiles[0], quantiles[2], color=BLUE, alpha=0.25, linewidth=0
+    )
+    ax.plot(sizes, quantiles[1], color=BLUE, label="excess risk, median and 5-95%")
+    ax.plot(sizes, quantiles[3], ".", color=BLUE, label="largest of all draws")
+    for i, (name, curve) in enumerate(bounds.items()):
+        color, line = CYCLE[(i + 1) % len(CYCLE)], LINES[(i + 1) % len(LINES)]
+        ax.plot(sizes, curve, color=color, linestyle=line, label=name)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel("calibration rows")
+    ax.set_ylabel("excess risk")
+    title = f"Excess risk in {draws.shape[1]} draws per sample size, and its bounds"
+    ax.set_title(title, fontsize="medium")
+    ax.legend(frameon=False, fontsize="small")
+    return ax
