@@ -2,6 +2,9 @@
 
 from distfreeuq import bounds, metrics
 from distfreeuq._version import __version__
+from distfreeuq.assessment.assess import assess
+from distfreeuq.assessment.compare import ComparisonResult, compare
+from distfreeuq.assessment.result import AssessmentResult
 from distfreeuq.binning.histogram import histogram_binning
 from distfreeuq.binning.result import BinningResult
 from distfreeuq.calibration.classwise_temperature import (
@@ -57,9 +60,11 @@ __all__ = [
     "LAC",
     "RAPS",
     "SAPS",
+    "AssessmentResult",
     "BinningResult",
     "Box",
     "ClasswiseTemperatureResult",
+    "ComparisonResult",
     "ConformalResult",
     "CoverageResult",
     "DistFreeError",
@@ -83,9 +88,11 @@ __all__ = [
     "UnseenGroupWarning",
     "VectorResult",
     "__version__",
+    "assess",
     "bbse",
     "bounds",
     "classwise_temperature_scaling",
+    "compare",
     "conformal_thresholds",
     "covariate_shift_conformal",
     "get_num_threads",

@@ -33,5 +33,5 @@ def _sum_class_bins(
     threads: int,
 ) -> None: ...
 def _count_draws(
-    draws: npt.NDArray[np.uint32], weights: FloatArray, out: FloatArray
+    words: npt.NDArray[np.uint32], weights: FloatArray, out: FloatArray
 ) -> None: ...

@@ -345,6 +345,7 @@ def sum_class_bins(
     return out
 
 
-def count_draws(draws: IntArray, weights: FloatArray) -> FloatArray:
-    """Return every row's weight times how often it was drawn, shape (n,)."""
-    return weights * np.bincount(draws, minlength=weights.size)
+def count_draws(words: IntArray, weights: FloatArray) -> FloatArray:
+    """Return every row's weight times how often 32-bit words drew it, shape (n,)."""
+    drawn = words.astype(np.int64) * weights.size // 2**32
+    return weights * np.bincount(drawn, minlength=weights.size)
