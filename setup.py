@@ -43,10 +43,10 @@ openmp = [] if os.environ.get("DISTFREEUQ_OPENMP") == "0" else openmp_flags()
 # Contraction would give fused multiply-adds on some machines and not on others. Nobody
 # traps floating-point exceptions here; saying so lets comparisons vectorise.
 arithmetic = ["-O3", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"]
-if sys.platform == "win32":
-    arithmetic = []
+compile_args = [] if sys.platform == "win32" else [*arithmetic, "-g0"]
 
 setup(
+    options={"build_ext": {"parallel": os.cpu_count()}},
     ext_modules=cythonize(
         [
             Extension(
@@ -54,7 +54,7 @@ setup(
                 [f"src_c/{family}.pyx"],
                 include_dirs=["src_c"],
                 depends=[str(header) for header in Path("src_c").glob("*.h")],
-                extra_compile_args=arithmetic + openmp,
+                extra_compile_args=compile_args + openmp,
                 extra_link_args=openmp,
             )
             for family in FAMILIES
