@@ -1,0 +1,105 @@
+"""Figures of simulation studies: coverage over repetitions, errors below bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from distfreeuq._typing import ArrayLike, FloatArray
+from distfreeuq.plots.style import BLUE, CYCLE, LINES, NOMINAL, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def coverage_histogram(
+    coverages: Mapping[str, ArrayLike], nominal: float, *, ax: Axes | None = None
+) -> Axes:
+    """Draw coverage over repetitions: a histogram per method, and its median.
+
+    Parameters
+    ----------
+    coverages : mapping of str to array_like
+        Each method's coverage in each repetition.
+    nominal : float
+        The coverage aimed at.
+    ax : matplotlib Axes, optional
+
+    Notes
+    -----
+    The kind of figure of paper A, 1(c) and 1(d).
+    """
+    values: dict[str, FloatArray] = {
+        name: np.asarray(v, dtype=np.float64) for name, v in coverages.items()
+    }
+    edges = np.histogram_bin_edges(np.concatenate(list(values.values())), bins=36)
+    ax = new_axes(ax, height=1.1 + 0.85 * len(values), grid="x")
+    for row, sample in enumerate(values.values()):
+        counts, _ = np.histogram(sample, bins=edges)
+        heights = 0.8 * counts / max(counts.max(), 1)
+        color, median = CYCLE[row % len(CYCLE)], float(np.median(sample))
+        ax.stairs(row - heights, edges, baseline=row, fill=True, color=color, alpha=0.6)
+        ax.stairs(row - heights, edges, baseline=row, color=color)
+        ax.plot([median, median], [row, row - 0.85], color="black", linewidth=1.8)
+        ax.annotate(
+            f"median {median:.3f}",
+            (1.0, row - 0.35),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, 0),
+            textcoords="offset points",
+            fontsize="small",
+            va="center",
+        )
+    ax.axvline(nominal, **NOMINAL)
+    ax.set_yticks(np.arange(len(values)) - 0.35, list(values))
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    ax.set_ylim(len(values) - 0.9, -1.0)
+    ax.xaxis.set_major_locator(MaxNLocator(6))
+    ax.set_xlabel("coverage")
+    n_rep = max(sample.size for sample in values.values())
+    title = f"Coverage in {n_rep} repetitions (dashed: nominal {nominal:g})"
+    ax.set_title(title, fontsize="medium")
+    return ax
+
+
+def excess_risk(
+    n: ArrayLike,
+    excess: ArrayLike,
+    bounds: Mapping[str, ArrayLike],
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw simulated excess risks against the sample size, and bounds on them.
+
+    Parameters
+    ----------
+    n : array_like (S,)
+        Sample sizes.
+    excess : array_like (S, R)
+        Excess risks of R draws at each.
+    bounds : mapping of str to array_like (S,)
+        Curves that the excess should stay below.
+    ax : matplotlib Axes, optional
+    """
+    sizes, draws = np.asarray(n), np.asarray(excess, dtype=np.float64)
+    ax = new_axes(ax, grid="both")
+    quantiles = np.quantile(draws, [0.05, 0.5, 0.95, 1.0], axis=1)
+    ax.fill_between(
+        sizes, quantiles[0], quantiles[2], color=BLUE, alpha=0.25, linewidth=0
+    )
+    ax.plot(sizes, quantiles[1], color=BLUE, label="excess risk, median and 5-95%")
+    ax.plot(sizes, quantiles[3], ".", color=BLUE, label="largest of all draws")
+    for i, (name, curve) in enumerate(bounds.items()):
+        color, line = CYCLE[(i + 1) % len(CYCLE)], LINES[(i + 1) % len(LINES)]
+        ax.plot(sizes, curve, color=color, linestyle=line, label=name)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel("calibration rows")
+    ax.set_ylabel("excess risk")
+    title = f"Excess risk in {draws.shape[1]} draws per sample size, and its bounds"
+    ax.set_title(title, fontsize="medium")
+    ax.legend(frameon=False, fontsize="small")
+    return ax

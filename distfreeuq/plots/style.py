@@ -1,0 +1,36 @@
+"""The one place of the figures' style: colours, lines, and a fresh Axes.
+
+Colours are Okabe and Ito's, which colour-blind readers tell apart; lines and markers
+also differ in form, for print in grey.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
+PURPLE, SKY, GREY = "#CC79A7", "#56B4E9", "#7F7F7F"
+CYCLE = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY)
+LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))
+MARKERS = "os^Dv*"
+
+NOMINAL: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1.2}
+MAX_TICKS = 24
+
+
+def new_axes(
+    ax: Axes | None, *, width: float = 6.0, height: float = 3.8, grid: str = "y"
+) -> Axes:
+    """Return the Axes to draw on, in the house style."""
+    if ax is None:
+        ax = Figure(figsize=(width, height), dpi=120, layout="constrained").subplots()
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.set_axisbelow(True)
+    ax.grid(visible=True, axis=grid, color="0.9", linewidth=0.8)  # type: ignore[arg-type]
+    ax.tick_params(length=3)
+    return ax
