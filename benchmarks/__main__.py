@@ -24,13 +24,11 @@ def families() -> list[str]:
     return [name.removeprefix("jobs_") for name in modules if name.startswith("jobs_")]
 
 
-def selected_jobs(only: str | None) -> Iterator[tuple[str, Job]]:
-    """Yield the jobs one by one, so that only one job's arrays are alive."""
-    for family in families():
-        module = importlib.import_module(f"benchmarks.jobs_{family}")
-        for job in module.jobs():
-            if only is None or only in (family, job.name) or only in job.name:
-                yield family, job
+def selected_jobs(family: str, only: str | None) -> Iterator[Job]:
+    """Yield the family's jobs one by one, so that only one job's arrays are alive."""
+    for job in importlib.import_module(f"benchmarks.jobs_{family}").jobs():
+        if only is None or only == family or only in job.name:
+            yield job
 
 
 def main() -> int:
@@ -44,20 +42,21 @@ def main() -> int:
     effort = {"budget": 0.1, "fewest": 1} if arguments.quick else STANDARD_EFFORT
 
     start = time.perf_counter()
-    before = measure_roofline()
+    roofline = measure_roofline()
     outcomes: list[Outcome] = []
-    for family, job in selected_jobs(arguments.only):
-        outcomes.append(measure(job, family, **effort))
-        size = report.describe_size(job.size)
-        print(f"{family}: {job.name} {job.variant} {size} {job.dtype}", flush=True)
-    roofline = best_of(before, measure_roofline())
+    for family in families():
+        for job in selected_jobs(family, arguments.only):
+            size = report.describe_size(job.size)
+            print(f"{family}: {job.name} {job.variant} {size} {job.dtype}", flush=True)
+            outcomes.append(measure(job, family, **effort))
+        roofline = best_of(roofline, measure_roofline())
+    if not outcomes:
+        parser.error(f"no job matches {arguments.only!r}; families: {families()}")
 
     text = report.table(outcomes, roofline) + "\n" + report.targets_table(outcomes)
     for module in missing_peers():
         text += f"{module}: not installed, skipped\n"
     print(f"\n{text}\n{time.perf_counter() - start:.0f} s in all")
-    if not outcomes:
-        parser.error(f"no job matches {arguments.only!r}; families: {families()}")
     if arguments.only is None and not arguments.quick:
         RESULTS.mkdir(exist_ok=True)
         (RESULTS / "standard.txt").write_text(text)
