@@ -69,8 +69,8 @@ def _some_samples(
     if in_a_process:
         set_num_threads(1)
     n = several[0].rows.n
-    weights = np.empty(n)
-    out = [np.empty((len(generators), len(one.names))) for one in several]
+    weights: FloatArray = np.empty(n)
+    out: list[FloatMatrix] = [np.empty((len(generators), len(one.names))) for one in several]
     for b, generator in enumerate(generators):
         words = generator.integers(0, 2**64, (n + 1) // 2, dtype=np.uint64)
         base = several[0].rows.weights

@@ -1,7 +1,7 @@
 """Figures: the only package that knows matplotlib.
 
 Every function takes `ax` and returns it; without one it makes a new figure that belongs
-to nobody's pyplot state, so that ``fit.plot().figure.savefig("fit.png")`` works anywhere.
+to nobody's pyplot state: ``fit.plot().figure.savefig("fit.png")`` works anywhere.
 """
 
 from distfreeuq.plots.binning import reliability_bins
@@ -13,11 +13,19 @@ from distfreeuq.plots.calibration import (
 from distfreeuq.plots.conformal import (
     calibration_scores,
     class_coverage,
+    coverage_against_alpha,
     coverage_by_method,
+    prediction_regions,
     set_sizes,
 )
 from distfreeuq.plots.label_shift import label_shift_weights
-from distfreeuq.plots.simulation import coverage_histogram, excess_risk
+from distfreeuq.plots.reliability import metric_comparison, reliability_diagram
+from distfreeuq.plots.simulation import (
+    bounds_against_n,
+    coverage_histogram,
+    excess_risk,
+    loss_curves,
+)
 from distfreeuq.plots.style import (
     BLUE,
     CYCLE,
@@ -30,6 +38,7 @@ from distfreeuq.plots.style import (
     SKY,
     new_axes,
 )
+from distfreeuq.plots.weights import importance_weights
 
 __all__ = [
     "BLUE",
@@ -41,16 +50,23 @@ __all__ = [
     "PURPLE",
     "RED",
     "SKY",
+    "bounds_against_n",
     "calibration_parameters",
     "calibration_scores",
     "class_coverage",
+    "coverage_against_alpha",
     "coverage_by_method",
     "coverage_histogram",
     "excess_risk",
+    "importance_weights",
     "isotonic_curves",
     "label_shift_weights",
+    "loss_curves",
+    "metric_comparison",
     "new_axes",
+    "prediction_regions",
     "reliability_bins",
     "reliability_change",
+    "reliability_diagram",
     "set_sizes",
 ]

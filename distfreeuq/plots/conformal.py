@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.colors import to_rgb
 from matplotlib.ticker import MaxNLocator
 
-from distfreeuq.plots.style import BLUE, CYCLE, NOMINAL, RED, new_axes
+from distfreeuq._typing import ArrayLike, FloatMatrix
+from distfreeuq.plots.style import BLUE, CYCLE, MARKERS, NOMINAL, RED, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -142,4 +144,128 @@ def coverage_by_method(
     ax.set_ylim(len(results) - 0.5, -0.5)
     ax.set_xlabel("coverage")
     ax.set_title(title, fontsize="medium")
+    return ax
+
+
+def coverage_against_alpha(
+    alphas: ArrayLike, results: Sequence[CoverageResult], *, ax: Axes | None = None
+) -> Axes:
+    """Draw coverage and mean set size against the miscoverage level.
+
+    Parameters
+    ----------
+    alphas : array_like (A,)
+    results : sequence of CoverageResult
+        What the sets of each level achieved on the same rows.
+    ax : matplotlib Axes, optional
+
+    Notes
+    -----
+    The band is each level's exact binomial interval. Sizes have the axis on the right.
+    """
+    levels = np.asarray(alphas, dtype=np.float64)
+    coverage = np.array([result.coverage for result in results])
+    low, high = np.array([result.interval for result in results]).T
+    sizes = np.array([result.mean_size for result in results])
+    ax = new_axes(ax, grid="both")
+    ax.fill_between(levels, low, high, color=BLUE, alpha=0.2, linewidth=0)
+    lines = ax.plot(levels, coverage, "o-", color=BLUE, markersize=4, label="coverage")
+    lines += ax.plot(levels, 1.0 - levels, label="nominal 1 - alpha", **NOMINAL)
+    right = ax.twinx()
+    right.spines["top"].set_visible(False)
+    lines += right.plot(
+        levels, sizes, "s:", color=RED, markersize=4, label="mean set size (right)"
+    )
+    right.set_ylim(bottom=0.0)
+    right.set_ylabel("mean set size")
+    ax.set_xlabel("miscoverage alpha")
+    ax.set_ylabel("coverage")
+    first = results[0]
+    level = f"{100 * first.confidence:g}% intervals"
+    ax.set_title(
+        f"Coverage of {first.n} rows with {level}, and size", fontsize="medium"
+    )
+    ax.legend(handles=lines, loc="lower left", frameon=False, fontsize="small")
+    return ax
+
+
+def prediction_regions(
+    fit: ConformalResult,
+    classifier: Callable[[FloatMatrix], ArrayLike],
+    points: ArrayLike,
+    labels: ArrayLike,
+    *,
+    n_grid: int = 150,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw which labels the prediction sets hold, everywhere in the plane.
+
+    Parameters
+    ----------
+    fit : ConformalResult
+    classifier : callable
+        From points (m, 2) to probabilities (m, K).
+    points : array_like (n, 2)
+        Data, drawn on top with a marker per label.
+    labels : array_like (n,) of int
+        Column numbers.
+    n_grid : int
+        Points of the grid in each direction.
+    ax : matplotlib Axes, optional
+
+    Notes
+    -----
+    The kind of figure of paper A, 1(b). A set's colour is the mean of its labels'; sets
+    of several labels are hatched; empty sets are white. The uniforms are 1/2 everywhere.
+    """
+    xy = np.asarray(points, dtype=np.float64)
+    numbers = np.asarray(labels, dtype=np.int64)
+    names = list(fit.classes)
+    margin = 0.05 * np.ptp(xy, axis=0)
+    low, high = xy.min(axis=0) - margin, xy.max(axis=0) + margin
+    sides = [np.linspace(low[d], high[d], n_grid) for d in range(2)]
+    grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
+    sets = fit.predict(classifier(grid), uniforms=np.full(len(grid), 0.5))
+
+    colors = np.array([to_rgb(CYCLE[k % len(CYCLE)]) for k in range(len(names))])
+    share = sets.mask / np.maximum(sets.sizes, 1)[:, None]
+    image = np.where(sets.sizes[:, None] > 0, share @ colors, 1.0)
+    image = 1.0 - 0.4 * (1.0 - image)  # pale, so that the points stand out
+    ax = new_axes(ax, width=5.6, height=4.6, grid="both")
+    ax.grid(visible=False)
+    box = (low[0], high[0], low[1], high[1])
+    ax.imshow(
+        image.reshape(n_grid, n_grid, 3), extent=box, origin="lower", aspect="auto"
+    )
+    several = sets.sizes.reshape(n_grid, n_grid) > 1
+    if several.any():
+        ax.contourf(
+            *sides,
+            several,
+            levels=[0.5, 1.5],
+            colors="none",
+            hatches=["////"],
+            zorder=1,
+        )
+    for k, name in enumerate(names):
+        own = numbers == k
+        ax.scatter(
+            xy[own, 0],
+            xy[own, 1],
+            s=16,
+            color=CYCLE[k % len(CYCLE)],
+            marker=MARKERS[k % len(MARKERS)],
+            edgecolor="white",
+            linewidth=0.4,
+            label=f"label {name}",
+            zorder=2,
+        )
+    ax.set_xlabel("x1")
+    ax.set_ylabel("x2")
+    ax.set_title(
+        f"{fit.title} (n = {fit.n}); hatched: several labels", fontsize="medium"
+    )
+    ax.legend(
+        loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize="small"
+    )
     return ax

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from distfreeuq._typing import ArrayLike, FloatArray
 from distfreeuq.plots.style import BLUE, CYCLE, LINES, NOMINAL, new_axes
@@ -84,13 +85,38 @@ def excess_risk(
         Curves that the excess should stay below.
     ax : matplotlib Axes, optional
     """
-    sizes, draws = np.asarray(n), np.asarray(excess, dtype=np.float64)
+    return bounds_against_n(n, excess, bounds, what="excess risk", ax=ax)
+
+
+def bounds_against_n(
+    n: ArrayLike,
+    errors: ArrayLike,
+    bounds: Mapping[str, ArrayLike],
+    *,
+    what: str = "error",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw simulated errors against the sample size, and bounds on them.
+
+    Parameters
+    ----------
+    n : array_like (S,)
+        Sample sizes.
+    errors : array_like (S, R)
+        Errors of R draws at each.
+    bounds : mapping of str to array_like (S,)
+        Curves that the errors should stay below.
+    what : str
+        What the errors are of, for the labels.
+    ax : matplotlib Axes, optional
+    """
+    sizes, draws = np.asarray(n), np.asarray(errors, dtype=np.float64)
     ax = new_axes(ax, grid="both")
     quantiles = np.quantile(draws, [0.05, 0.5, 0.95, 1.0], axis=1)
     ax.fill_between(
         sizes, quantiles[0], quantiles[2], color=BLUE, alpha=0.25, linewidth=0
     )
-    ax.plot(sizes, quantiles[1], color=BLUE, label="excess risk, median and 5-95%")
+    ax.plot(sizes, quantiles[1], color=BLUE, label=f"{what}, median and 5-95%")
     ax.plot(sizes, quantiles[3], ".", color=BLUE, label="largest of all draws")
     for i, (name, curve) in enumerate(bounds.items()):
         color, line = CYCLE[(i + 1) % len(CYCLE)], LINES[(i + 1) % len(LINES)]
@@ -98,8 +124,45 @@ def excess_risk(
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlabel("calibration rows")
-    ax.set_ylabel("excess risk")
-    title = f"Excess risk in {draws.shape[1]} draws per sample size, and its bounds"
+    ax.set_ylabel(what)
+    title = f"{what.capitalize()} in {draws.shape[1]} draws per sample size, and bounds"
     ax.set_title(title, fontsize="medium")
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def loss_curves(
+    losses: Mapping[str, ArrayLike],
+    *,
+    what: str = "loss",
+    step: str = "epoch",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw losses against training steps, a line per loss, its last value at the end.
+
+    Parameters
+    ----------
+    losses : mapping of str to array_like (T,)
+    what, step : str
+        Labels of the axes.
+    ax : matplotlib Axes, optional
+    """
+    ax = new_axes(ax, grid="both")
+    length = 0
+    for i, (name, values) in enumerate(losses.items()):
+        curve = np.asarray(values, dtype=np.float64)
+        length = max(length, curve.size)
+        last = f", last {curve[-1]:.3g}" if curve.size else ""
+        ax.plot(
+            np.arange(1, curve.size + 1),
+            curve,
+            color=CYCLE[i % len(CYCLE)],
+            linestyle=LINES[i % len(LINES)],
+            label=name + last,
+        )
+    ax.set_xlim(left=0, right=max(1, length))
+    ax.set_xlabel(step)
+    ax.set_ylabel(what)
+    ax.set_title(f"Training over {length} {step}s", fontsize="medium")
     ax.legend(frameon=False, fontsize="small")
     return ax
