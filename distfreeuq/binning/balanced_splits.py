@@ -1,15 +1,15 @@
 """Recursive balanced splits of the simplex at order statistics of the rows themselves.
 
 A split at an order statistic of one coordinate leaves the rows on either side
-independent draws from their parts, given the boundary and the counts; the row on the
-boundary belongs to neither. So it goes on inside the parts, and the rows of every cell
+independent draws from their parts, given the boundary and the counts; rows on the
+boundary belong to neither. So it goes on inside the parts, and the rows of every cell
 are i.i.d. from it (statistically equivalent blocks): no data is spent on choosing the
-cells but one row per split. This needs the coordinate of each split to be fixed by a
-schedule, or chosen from *other* rows. Chosen from the rows' own spread, the cells'
+cells but the rows on boundaries. This needs the coordinate of each split to be fixed by
+a schedule, or chosen from *other* rows. Chosen from the rows' own spread, the cells'
 rows would not be draws from them.
 
-Rows that share the boundary's coordinate are i.i.d. given it: they become a part of
-their own, and are split further by the other coordinates.
+Where many rows share the boundary's coordinate, they are i.i.d. given it: they become a
+part of their own, and are split further by the other coordinates.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ import numpy as np
 from distfreeuq._typing import FloatMatrix, IntArray
 from distfreeuq.binning.counting import sum_cells
 from distfreeuq.binning.simplex import SimplexCells
-from distfreeuq.binning.uniform_mass import most_bins, order_statistics
+from distfreeuq.binning.uniform_mass import (
+    makes_a_bin,
+    most_bins,
+    order_statistics,
+)
 from distfreeuq.results import read_only
 
 
@@ -95,7 +99,7 @@ def _split(
     value, shared = order_statistics(values, np.array([rank]))
     t = float(value[0])
     below, above = part.rows[values < t], part.rows[values > t]
-    if shared[0] == 1:
+    if not makes_a_bin(shared, n, part.n_bins)[0]:
         boundary += part.rows[values == t].tolist()
         node = tree.add(part.parent, part.side, column, t, strict=False)
         second_half = part.n_bins - first_half

@@ -34,8 +34,8 @@ class Choice:
 
 
 _NOT_ON_AN_EDGE = (
-    "no new row is exactly on an edge that one calibration row alone is on (true of "
-    "continuous scores)"
+    "new rows exactly on an edge that calibration rows are on are excepted (there are "
+    "none if scores are continuous)"
 )
 FIXED = Choice(("the bins were chosen without looking at these rows",))
 OTHERS = Choice(("the rows that chose the bins are independent of the rows counted",))

@@ -126,8 +126,10 @@ def histogram_binning(
     the class of each split does not depend on them: it is given by `coordinates`, or
     it is the one that varies most among the rows of `partition_on` (or `split`) there.
 
-    Rows that share the score of an edge are i.i.d. given that score: they get a bin of
-    their own, and discrete scores need no split.
+    All this holds for any scores, however discrete. Rows on an edge belong to no bin;
+    where as many share it as make half a bin, they are i.i.d. given that score, and
+    have a bin of their own. New rows on one of the other edges get the probabilities of
+    the bin below, for which nothing is claimed.
 
     Each bound holds by itself. `"auto"` chooses by the numbers of bins and classes and
     by alpha, never by the labels.

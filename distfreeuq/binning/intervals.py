@@ -97,21 +97,19 @@ class ScoreBins:
     ----------
     intervals : Intervals
     dropped : ndarray (M - 1,)
-        Whether the edge is the score of one row, chosen by rank.
+        Whether the edge is a row's score: rows on it belong to no bin.
+    n_boundary : int
+        How many rows these are.
     """
 
     intervals: Intervals
     dropped: BoolArray
+    n_boundary: int
 
     @property
     def n_bins(self) -> int:
         """Number of bins M."""
         return self.intervals.n_bins
-
-    @property
-    def n_boundary(self) -> int:
-        """Rows that belong to no bin."""
-        return int(self.dropped.sum())
 
     def assign(self, scores: FloatArray) -> IntArray:
         """Return the bin of each calibration row, -1 for rows that are edges."""
@@ -145,7 +143,7 @@ class ScoreBins:
 
 def all_counted(intervals: Intervals) -> ScoreBins:
     """Return bins whose edges are no rows: fixed ones, or those of other rows."""
-    return ScoreBins(intervals, np.zeros(intervals.edges.size, dtype=np.bool_))
+    return ScoreBins(intervals, np.zeros(intervals.edges.size, dtype=np.bool_), 0)
 
 
 def closed_intervals(edges: FloatArray) -> Intervals:

@@ -279,7 +279,8 @@ class BinningResult(Result):
         Examples
         --------
         >>> import distfreeuq as dfu
-        >>> fit = dfu.histogram_binning([0.2, 0.7] * 50, [0, 0, 0, 1] * 25, scheme=[0.5])
+        >>> labels = [0, 0, 0, 1] * 25
+        >>> fit = dfu.histogram_binning([0.2, 0.7] * 50, labels, scheme=[0.5])
         >>> fit.frequencies.tolist()
         [[1.0, 0.0], [0.5, 0.5]]
         >>> fit.under_label_shift([0.4, 1.6]).frequencies.tolist()

@@ -101,7 +101,6 @@ def fit_top_label(calibration: Calibration) -> TopLabelBinning:
     if weights is None:
         frequencies = divide(rows[:, 1], bin_counts)
         radii = binomial_radii(rows[:, 1], bin_counts, *settings)
-        pooled = right.mean()
     else:
         members = bins.assign(confidence)
         sums = sum_weights(members, right, weights, n_bins, 2)
@@ -109,8 +108,9 @@ def fit_top_label(calibration: Calibration) -> TopLabelBinning:
         counts, effective = weighted.sums[:, 1], read_only(weighted.effective)
         frequencies = weighted.frequencies[:, 1]
         radii = weighted_binomial_radii(weighted, calibration.weight_bound, *settings)
-        pooled = (weights @ right) / weights.sum()
         means = mean_scores(confidence, members, weights, n_bins)
+    mass = (bin_counts if weights is None else weighted.sums).sum()
+    pooled = counts.sum() / mass if mass > 0.0 else 1.0 / n_classes
     return TopLabelBinning(
         counts=read_only(counts),
         bin_counts=read_only(bin_counts),

@@ -2,11 +2,11 @@
 
 Edges may be the calibration scores' own order statistics, without a split of the data:
 given the edge S_(k) and how many scores lie below, at and above it, the scores below
-are independent draws from below it, those above from above (Gupta and Ramdas, 2021).
-So the rows strictly between two edges are i.i.d. from that open interval, and Theorem
-3 holds for their counts. A row that is an edge belongs to no bin. Where several rows
-share an edge's score, they are i.i.d. given that score, and get a bin of their own;
-then no distribution of the scores, however discrete, is in the way.
+are independent draws from below it, those above from above (Gupta and Ramdas, 2021). So
+the rows strictly between two edges are i.i.d. from that open interval, and Theorem 3
+holds for their counts. Rows on an edge belong to no bin; where as many share its score
+as make half a bin, they are i.i.d. given that score, and have a bin of their own. This
+holds for every distribution of the scores, however discrete.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from distfreeuq._kernels import _binning
-from distfreeuq._typing import FloatArray, IntArray
+from distfreeuq._typing import BoolArray, FloatArray, IntArray
 from distfreeuq.binning.intervals import Intervals, ScoreBins, closed_intervals
 from distfreeuq.results import read_only
 
@@ -37,12 +37,12 @@ def own_mass(scores: FloatArray, n_bins: int) -> ScoreBins:
     """Return bins of equal mass of these scores themselves, as many as they can fill.
 
     Where edges tie there are other bins than `n_bins`: fewer distinct edges, and one
-    bin more for each that several rows share.
+    bin more for each that many rows share.
     """
-    ranks = edge_ranks(scores.size, most_bins(scores.size, n_bins))
-    values, shared = order_statistics(scores, ranks)
+    n_bins = most_bins(scores.size, n_bins)
+    values, shared = order_statistics(scores, edge_ranks(scores.size, n_bins))
     values, first = np.unique(values, return_index=True)
-    tied = shared[first] > 1
+    tied = makes_a_bin(shared[first], scores.size, n_bins)
     # no score is below 0 or above 1: there the bin of a shared edge has one edge only
     twice = tied & (values > 0.0) & (values < 1.0)
     edges = np.repeat(values.astype(np.float64), 1 + twice)
@@ -51,7 +51,13 @@ def own_mass(scores: FloatArray, n_bins: int) -> ScoreBins:
     strict[last] = tied & (values >= 1.0)
     dropped = np.zeros(edges.size, dtype=np.bool_)
     dropped[last] = ~tied
-    return ScoreBins(Intervals(read_only(edges), read_only(strict)), dropped)
+    intervals = Intervals(read_only(edges), read_only(strict))
+    return ScoreBins(intervals, dropped, int(shared[first][~tied].sum()))
+
+
+def makes_a_bin(shared: IntArray, n_rows: int, n_bins: int) -> BoolArray:
+    """Say whether rows that share a boundary are at least two, and half of a bin."""
+    return (shared >= 2) & (2 * n_bins * shared >= n_rows)
 
 
 def mass_of_others(scores: FloatArray, n_bins: int) -> Intervals:

@@ -16,6 +16,7 @@ SMALLEST_LEVEL = 1e-100
 """Of one binomial tail: below it the inverse beta function loses its digits."""
 
 _FEW_SUBSETS = 64
+_FEW_ROWS = 512
 _RELATIVE_GAP = 2e-3
 
 
@@ -233,7 +234,7 @@ def _largest_excess(row: IntArray, n: int, level: float) -> float:
 
     Bit c of an integer says whether c is the count of some subset: adding a class
     shifts the integer by its count. With many classes the count of the largest excess
-    of all counts is among them, and is known from another bin of as many rows.
+    of all is mostly among them, and is known from another bin of as many rows.
     """
     if n == 0:
         return 0.0
@@ -242,15 +243,24 @@ def _largest_excess(row: IntArray, n: int, level: float) -> float:
         bits |= bits << count
     if not (row == 0).any():  # all n rows belong to the whole alone
         bits ^= 1 << n
-    peak, excess = _peak_of_counts(n, level)
-    if bits >> peak & 1:
-        return excess
+    if n > _FEW_ROWS:
+        peak, excess = _peak_of_counts(n, level)
+        if bits >> peak & 1:
+            return excess
     bytes_ = np.frombuffer(bits.to_bytes(n // 8 + 1, "little"), dtype=np.uint8)
     sums = np.flatnonzero(np.unpackbits(bytes_, bitorder="little"))
+    if n <= _FEW_ROWS:
+        return float(_excess_of_counts(n, level)[sums].max(initial=0.0))
     return _search_excess(sums, n, level)[1]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
+def _excess_of_counts(n: int, level: float) -> FloatArray:
+    """Return the excess of every count 0 .. n, shape (n + 1,)."""
+    return _excess(np.arange(n + 1), n, level)
+
+
+@lru_cache(maxsize=1024)
 def _peak_of_counts(n: int, level: float) -> tuple[int, float]:
     """Return the count 0 .. n of the largest excess, and that excess, rounded up."""
     return _search_excess(np.arange(n + 1), n, level)
