@@ -44,6 +44,10 @@ cdef extern from "label_shift.h" nogil:
         const float *, ptrdiff_t, const double *, ptrdiff_t, ptrdiff_t, double *)
     int gram_rows_f64(
         const double *, ptrdiff_t, const double *, ptrdiff_t, ptrdiff_t, double *)
+    int gram_rows_single_f32(
+        const float *, ptrdiff_t, const double *, ptrdiff_t, ptrdiff_t, double *)
+    int gram_rows_single_f64(
+        const double *, ptrdiff_t, const double *, ptrdiff_t, ptrdiff_t, double *)
 
 
 def _argmax_rows(const floating[:, ::1] probs, int64_t[::1] out, int threads):
@@ -178,28 +182,39 @@ def _scaled_likelihood(
         raise MemoryError("no memory to scale a row of probabilities")
 
 
+cdef inline int _gram_block(
+    const floating *probs, ptrdiff_t K, const double *row_scale, bint single,
+    ptrdiff_t start, ptrdiff_t stop, double *sums
+) noexcept nogil:
+    if floating is float:
+        if single:
+            return gram_rows_single_f32(probs, K, row_scale, start, stop, sums)
+        return gram_rows_f32(probs, K, row_scale, start, stop, sums)
+    else:
+        if single:
+            return gram_rows_single_f64(probs, K, row_scale, start, stop, sums)
+        return gram_rows_f64(probs, K, row_scale, start, stop, sums)
+
+
 def _gram_rows(
     const floating[:, ::1] probs,
     const double[::1] row_scale,
+    bint single,
     double[:, :, ::1] partial,
     int threads,
 ):
     """Add to partial[b] the products row_scale^2 probs' probs of block b's rows.
 
-    On and above the diagonal; what is below it means nothing.
+    On and above the diagonal; what is below it means nothing. `single` multiplies in
+    single precision, for those who need six digits.
     """
     cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], blocks = partial.shape[0], b
     cdef int failures = 0
     if n == 0:
         return
     for b in prange(blocks, nogil=True, num_threads=threads, schedule="dynamic"):
-        if floating is float:
-            failures += gram_rows_f32(
-                &probs[0, 0], K, &row_scale[0],
-                n * b // blocks, n * (b + 1) // blocks, &partial[b, 0, 0])
-        else:
-            failures += gram_rows_f64(
-                &probs[0, 0], K, &row_scale[0],
-                n * b // blocks, n * (b + 1) // blocks, &partial[b, 0, 0])
+        failures += _gram_block(
+            &probs[0, 0], K, &row_scale[0], single,
+            n * b // blocks, n * (b + 1) // blocks, &partial[b, 0, 0])
     if failures:
         raise MemoryError("no memory for a block of rows")

@@ -44,11 +44,31 @@ ALWAYS_INLINE double log_normal(double x)
 #define REAL double
 #define NAMED(name) name##_f64
 #include "label_shift_template.h"
+#define WORK double
+#define GRAM gram_rows_f64
+#include "label_shift_gram.h"
+#undef WORK
+#undef GRAM
+#define WORK float
+#define GRAM gram_rows_single_f64
+#include "label_shift_gram.h"
+#undef WORK
+#undef GRAM
 #undef REAL
 #undef NAMED
 #define REAL float
 #define NAMED(name) name##_f32
 #include "label_shift_template.h"
+#define WORK double
+#define GRAM gram_rows_f32
+#include "label_shift_gram.h"
+#undef WORK
+#undef GRAM
+#define WORK float
+#define GRAM gram_rows_single_f32
+#include "label_shift_gram.h"
+#undef WORK
+#undef GRAM
 #undef REAL
 #undef NAMED
 

@@ -41,5 +41,9 @@ def _scaled_likelihood(
     threads: int,
 ) -> None: ...
 def _gram_rows(
-    probs: FloatMatrix, row_scale: FloatArray, partial: _PartialSums, threads: int
+    probs: FloatMatrix,
+    row_scale: FloatArray,
+    single: bool,
+    partial: _PartialSums,
+    threads: int,
 ) -> None: ...

@@ -23,7 +23,7 @@ FLOOR = float(np.finfo(np.float32).tiny)
 """Smaller probabilities count as this: an exact zero is an underflow of single
 precision, and its logarithm must be finite."""
 
-TOLERANCE = 1e-8
+TOLERANCE = 5e-8
 """Of the gradient of the mean loss."""
 
 _MAX_STEPS = 100
@@ -151,6 +151,8 @@ def fit_bcts(
     labels: IntArray,
     row_weight: FloatArray | None = None,
     start: BiasCorrectedTemperature | None = None,
+    *,
+    tolerance: float = TOLERANCE,
 ) -> BiasCorrectedTemperature:
     """Fit slope and bias by maximum likelihood: Newton's method, first on fewer rows.
 
@@ -162,7 +164,9 @@ def fit_bcts(
     row_weight : ndarray (n,), optional
         How often each row counts.
     start : BiasCorrectedTemperature, optional
-        Where to start; it must have the same classes absent.
+        Where to start.
+    tolerance : float
+        Of the gradient of the mean loss.
 
     Examples
     --------
@@ -175,52 +179,52 @@ def fit_bcts(
     >>> round(fit_bcts(sharp, labels).slope, 1)
     0.5
     """
-    weight = np.ones(probs.shape[0]) if row_weight is None else row_weight
-    n_classes = probs.shape[1]
+    n, n_classes = probs.shape
+    weight = np.ones(n) if row_weight is None else row_weight
     present = np.bincount(labels, weights=weight, minlength=n_classes) > 0
-    if start is None or not np.array_equal(np.isfinite(start.bias), present):
-        start = BiasCorrectedTemperature(1.0, np.where(present, 0.0, -np.inf))
-        n_few = probs.shape[0] // _FEWER
-        if n_few >= max(2048, 20 * n_classes):
-            few = slice(None, None, _FEWER)
-            start = fit_bcts(
-                np.ascontiguousarray(probs[few]),
-                np.ascontiguousarray(labels[few]),
-                np.ascontiguousarray(weight[few]),
-            )
-            if not np.array_equal(np.isfinite(start.bias), present):
-                start = BiasCorrectedTemperature(1.0, np.where(present, 0.0, -np.inf))
-    return _newton(probs, labels, weight, present, start)
+    if start is None and n // _FEWER >= max(2048, 20 * n_classes):
+        few = slice(None, None, _FEWER)
+        start = fit_bcts(
+            np.ascontiguousarray(probs[few]),
+            np.ascontiguousarray(labels[few]),
+            np.ascontiguousarray(weight[few]),
+            tolerance=1e-4,
+        )
+    slope, bias = (
+        (1.0, np.zeros(n_classes)) if start is None else (start.slope, start.bias)
+    )
+    bias = np.where(present, np.where(np.isfinite(bias), bias, 0.0), -np.inf)
+    return _newton(probs, labels, weight, slope, bias, tolerance)
 
 
 def _newton(
     probs: FloatMatrix,
     labels: IntArray,
     weight: FloatArray,
-    present: BoolArray,
-    start: BiasCorrectedTemperature,
+    slope: float,
+    bias: FloatArray,
+    tolerance: float,
 ) -> BiasCorrectedTemperature:
-    slope, bias = start.slope, start.bias
+    present = np.isfinite(bias)
     sums = loss_sums(probs, labels, weight, slope, bias)
     second_moment: FloatMatrix | None = None
     for _ in range(_MAX_STEPS):
         breach = _breach(sums)
-        if breach <= TOLERANCE:
+        if breach <= tolerance:
             break
         if second_moment is None:
             second_moment = _second_moment(probs, weight, slope, bias)
-        frequencies = np.bincount(labels, weights=weight, minlength=bias.size)
-        mean = sums.by_bias + frequencies / weight.sum()
-        hessian = information(sums, mean, second_moment)
+        hessian = information(sums, second_moment.sum(axis=1), second_moment)
         gradient = np.append(sums.by_bias, sums.by_slope)
         step = solve_gauged(hessian, gradient, present)
+        descent = float(gradient @ step)
         size = 1.0
         for _ in range(_MAX_HALVINGS):
             new_slope = slope - size * float(step[-1])
             new_bias = np.where(present, bias - size * step[:-1], -np.inf)
             new = loss_sums(probs, labels, weight, new_slope, new_bias)
-            decrease = 1e-4 * size * float(gradient @ step)
-            if new.loss <= sums.loss - decrease + 1e-14 * (1.0 + sums.loss):
+            rounding = 1e-14 * (1.0 + sums.loss)
+            if new.loss <= sums.loss - 1e-4 * size * abs(descent) + rounding:
                 break
             size *= 0.5
         else:
@@ -239,7 +243,10 @@ def _breach(sums: LossSums) -> float:
 def _second_moment(
     probs: FloatMatrix, weight: FloatArray, slope: float, bias: FloatArray
 ) -> FloatMatrix:
-    """Return the mean of P P', from every few-th row where there are plenty."""
+    """Return the mean of P P', from every few-th row where there are plenty.
+
+    Its row sums are the mean of P over the same rows, since P sums to one.
+    """
     n, n_classes = probs.shape
     few = slice(None, None, _FEWER if n >= _FEWER * max(2048, 100 * n_classes) else 1)
     rows, row_weight = np.ascontiguousarray(probs[few]), weight[few]

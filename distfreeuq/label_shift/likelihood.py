@@ -87,9 +87,12 @@ class _Likelihood:
         self.probs, self.row_weight, self.full_prior = probs, row_weight, prior
         self.known = prior > 0
         self.prior = prior[self.known]
-        _, sums = self._sums(self.prior)
+        self.start = self.prior / self.prior.sum()
+        density, sums = self._sums(self.start)
         self.lost = float(sums[-1])
         self.total = float(row_weight.sum()) - self.lost
+        if self.total > 0:
+            self.at_start = self._point(self.start, density, sums)
 
     def _sums(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         class_weight = np.zeros(self.known.size)
@@ -97,20 +100,23 @@ class _Likelihood:
         return mixture_sums(self.probs, self.row_weight, class_weight)
 
     def at(self, q: FloatArray) -> _Point:
-        density, sums = self._sums(q)
+        return self._point(q, *self._sums(q))
+
+    def _point(self, q: FloatArray, density: FloatArray, sums: FloatArray) -> _Point:
         objective = float(q.sum()) - float(sums[-2]) / self.total
         if sums[-1] > self.lost:  # a row that some q could explain has probability zero
             objective = np.inf
         ratio = sums[:-2][self.known] / (self.prior * self.total)
         return _Point(q, ratio, objective, density)
 
-    def curvature(self, point: _Point) -> FloatMatrix:
+    def curvature(self, point: _Point, *, single: bool) -> FloatMatrix:
         """Return the Hessian mean A A' / d^2 on the classes with p > 0."""
         scale = np.zeros_like(point.density)
         possible = point.density > 0
         np.divide(np.sqrt(self.row_weight), point.density, out=scale, where=possible)
-        second_moment = gram(self.probs, scale)[np.ix_(self.known, self.known)]
-        return second_moment / (self.total * np.outer(self.prior, self.prior))
+        second_moment = gram(self.probs, scale, single=single)
+        inside = second_moment[np.ix_(self.known, self.known)]
+        return inside / (self.total * np.outer(self.prior, self.prior))
 
     def fewer_rows(self) -> _Likelihood | None:
         """Return the problem with every few-th row, None if this one is small."""
@@ -146,12 +152,11 @@ def maximise_likelihood(
     """
     weight = np.ones(probs.shape[0]) if row_weight is None else row_weight
     problem = _Likelihood(probs, prior, weight)
-    start = problem.prior / problem.prior.sum()
     if problem.total > 0:
-        point, n_steps = _minimise(problem, problem.at(start), TOLERANCE)
+        point, n_steps = _minimise(problem, problem.at_start, TOLERANCE)
     else:  # no row says anything
-        empty = np.ones_like(start)
-        point, n_steps = _Point(start, empty, 0.0, np.empty(0)), 0
+        nothing = np.ones_like(problem.start)
+        point, n_steps = _Point(problem.start, nothing, 1.0, np.empty(0)), 0
     q, total = np.zeros(prior.size), float(point.q.sum())
     q[problem.known] = point.q / total
     return MixtureFit(
@@ -171,17 +176,20 @@ def _minimise(
         return point, 0
     point = _start_from_fewer_rows(problem, point)
     curvature: FloatMatrix | None = None
+    single = True  # six digits of the curvature will do, unless it is nearly singular
     for step in range(_MAX_STEPS):
         if point.violation <= tolerance:
             return point, step
         if point.violation > _ROUGH:
             point = problem.at(point.q * point.ratio)
-        stale = curvature is not None
-        curvature = problem.curvature(point) if curvature is None else curvature
+        fresh = curvature is None
+        if curvature is None:
+            curvature = problem.curvature(point, single=single)
         new = _newton_step(problem, point, curvature)
         if new is None:
             curvature = None
-            if stale:
+            if single or not fresh:
+                single = single and not fresh
                 continue
             new = problem.at(point.q * point.ratio)  # an EM step never does harm
         elif new.violation > 0.1 * point.violation:
@@ -195,7 +203,7 @@ def _start_from_fewer_rows(problem: _Likelihood, point: _Point) -> _Point:
     fewer = problem.fewer_rows()
     if fewer is None:
         return point
-    near, _ = _minimise(fewer, fewer.at(point.q), 1e-2)
+    near, _ = _minimise(fewer, fewer.at_start, 0.1)
     # classes that the few rows leave out must be able to return
     share = 1.0 / fewer.total
     new = problem.at((1.0 - share) * near.q / near.q.sum() + share * point.q)
@@ -233,7 +241,7 @@ def _quadratic_minimum(
         # 1/2 y'Hy - c'y with c = H q - gradient is 1/2 |R y - R^-T c|^2 for H = R'R
         root = cholesky(model)
         y, _ = nnls(root, solve_triangular(root, model @ q - gradient, trans="T"))
-    except (LinAlgError, RuntimeError):
+    except (LinAlgError, RuntimeError, ValueError):  # singular, slow, or not finite
         return None
     return np.asarray(y) if np.isfinite(y).all() and y.any() else None
 

@@ -82,10 +82,15 @@ def mixture_sums(
     return density, partial.sum(axis=0)
 
 
-def gram(probs: FloatMatrix, row_scale: FloatArray) -> FloatMatrix:
-    """Return sum_i row_scale_i^2 probs_i probs_i', shape (K, K)."""
+def gram(
+    probs: FloatMatrix, row_scale: FloatArray, *, single: bool = False
+) -> FloatMatrix:
+    """Return sum_i row_scale_i^2 probs_i probs_i', shape (K, K).
+
+    `single` multiplies in single precision: twice as fast, six digits.
+    """
     n, n_classes = probs.shape
     partial = partial_sums(n, n_classes, n_classes)
-    _label_shift._gram_rows(probs, row_scale, partial, threads_for(probs.size))
+    _label_shift._gram_rows(probs, row_scale, single, partial, threads_for(probs.size))
     upper = np.triu(partial.sum(axis=0))
     return np.asarray(upper + np.triu(upper, 1).T)

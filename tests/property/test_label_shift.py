@@ -98,9 +98,14 @@ def test_the_loss_and_its_derivatives_equal_the_definition(drawn, n_blocks, seed
 def test_second_moments_equal_the_definition(rows, n_blocks, seed):
     scale = np.random.default_rng(seed).normal(size=len(rows.labels))
     partial = np.zeros((n_blocks, rows.n_classes, rows.n_classes))
-    kernels._gram_rows(rows.probs, scale, partial, 1)
+    kernels._gram_rows(rows.probs, scale, False, partial, 1)
     want = twin.gram_rows(rows.probs, scale)
     np.testing.assert_allclose(np.triu(partial.sum(axis=0)), want, **CLOSE)
+    rough = np.zeros_like(partial)
+    kernels._gram_rows(rows.probs, scale, True, rough, 1)
+    np.testing.assert_allclose(
+        np.triu(rough.sum(axis=0)), want, rtol=1e-5, atol=1e-5 * (scale @ scale)
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -131,7 +136,7 @@ def test_threads_change_no_bit(dtype, shape):
         kernels._scaled_likelihood(
             probs, labels, weight, 0.7, ones, FLOOR, *arrays[5:7], threads
         )
-        kernels._gram_rows(probs, weight, arrays[7], threads)
+        kernels._gram_rows(probs, weight, True, arrays[7], threads)
         return arrays
 
     for one, three in zip(run(1), run(3), strict=True):
@@ -143,7 +148,7 @@ def test_empty_matrices_are_no_work():
     partial = np.zeros((1, 3, 3))
     kernels._argmax_rows(none, np.empty(0, dtype=np.int64), 1)
     kernels._sum_by_class(none, np.empty(0, np.int64), np.empty(0), partial, 1)
-    kernels._gram_rows(none, np.empty(0), partial, 1)
+    kernels._gram_rows(none, np.empty(0), False, partial, 1)
     assert not partial.any()
 
 
