@@ -34,7 +34,10 @@ class AndersonRubin:
         noise = (np.diag(self.c @ w**2) - np.outer(cw, cw)) / self.n + self.target
         noise[np.diag_indices_from(noise)] += _RIDGE * np.trace(noise)
         residual = cw - self.mu
-        x = np.linalg.solve(noise, residual)
+        try:
+            x = np.linalg.solve(noise, residual)
+        except np.linalg.LinAlgError:  # no noise at all in some direction: outside
+            return np.inf, np.zeros_like(w)
         along = x @ self.c
         by_noise = (2.0 * w * (x**2 @ self.c) - 2.0 * along * (x @ cw)) / self.n
         return float(residual @ x), 2.0 * along - by_noise
@@ -83,9 +86,7 @@ def anderson_rubin_intervals(confusion: Confusion, alpha: float) -> FloatMatrix:
         slack = limit * (1.0 + 1e-6)
         if np.isfinite(solution.x).all() and test.statistic(solution.x)[0] <= slack:
             return max(float(solution.x[k]), 0.0)
-        return (
-            0.0 if sign < 0 else np.inf
-        )  # not found: the widest answer is the safe one
+        return 0.0 if sign < 0 else np.inf  # not found: the widest answer is safe
 
     return np.array([[end(k, -1.0), end(k, 1.0)] for k in range(n_classes)])
 
