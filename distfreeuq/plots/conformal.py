@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.colors import to_rgb
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from distfreeuq._typing import ArrayLike, FloatMatrix
@@ -44,7 +45,9 @@ def calibration_scores(fit: ConformalResult, *, ax: Axes | None = None) -> Axes:
     ax.set_xlabel(f"{fit.score.name} score of the true label")
     ax.set_ylabel("share of scores at most this")
     ax.set_title(f"{fit.title} (n = {fit.n})", fontsize="medium")
-    ax.legend(loc="upper left", frameon=False, fontsize="small")
+    ax.legend(
+        loc="upper left", bbox_to_anchor=(0.0, 0.86), frameon=False, fontsize="small"
+    )
     return ax
 
 
@@ -216,7 +219,7 @@ def prediction_regions(
     Notes
     -----
     The kind of figure of paper A, 1(b). A set's colour is the mean of its labels'; sets
-    of several labels are hatched; empty sets are white. The uniforms are 1/2 everywhere.
+    of several labels are hatched; empty sets are white. Uniforms are 1/2 everywhere.
     """
     xy = np.asarray(points, dtype=np.float64)
     numbers = np.asarray(labels, dtype=np.int64)
@@ -262,10 +265,16 @@ def prediction_regions(
         )
     ax.set_xlabel("x1")
     ax.set_ylabel("x2")
-    ax.set_title(
-        f"{fit.title} (n = {fit.n}); hatched: several labels", fontsize="medium"
-    )
+    ax.set_title(f"{fit.title} (n = {fit.n})", fontsize="medium")
+    handles, _ = ax.get_legend_handles_labels()
+    if several.any():
+        hatched = Patch(facecolor="none", hatch="////", label="several labels")
+        handles.append(hatched)
     ax.legend(
-        loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize="small"
+        handles=handles,
+        loc="center left",
+        bbox_to_anchor=(1.01, 0.5),
+        frameon=False,
+        fontsize="small",
     )
     return ax

@@ -5,11 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.ticker import PercentFormatter
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from distfreeuq._validate import Door
 from distfreeuq.assessment.result import TITLES
-from distfreeuq.plots.style import BLUE, CYCLE, MARKERS, NOMINAL, RED, new_axes
+from distfreeuq.plots.style import (
+    BLUE,
+    CYCLE,
+    MARKERS,
+    NOMINAL,
+    RED,
+    legend_above,
+    new_axes,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +49,10 @@ def reliability_diagram(
     style = Door("reliability_diagram").choice(style, "style", ["bars", "curve"])
     frame = table.to_frame()
     used = frame[frame["weight"] > 0.0]
-    ax = new_axes(ax, width=4.8, height=5.4, grid="both")
+    if ax is None:  # room for the histogram, which no layout engine makes by itself
+        figure = Figure(figsize=(4.8, 5.6), dpi=120)
+        ax = figure.add_axes((0.14, 0.315, 0.82, 0.555))
+    ax = new_axes(ax, grid="both")
     ax.plot([0, 1], [0, 1], label="calibrated", zorder=3, **NOMINAL)
     draw = _bars if style == "bars" else _curve
     draw(used, ax, f"{100 * table.confidence:g}% for all bins at once")
@@ -48,11 +60,8 @@ def reliability_diagram(
     ax.set_ylim(0, 1.02)
     ax.set_ylabel("accuracy")
     ax.tick_params(labelbottom=False)
-    ax.set_title(
-        f"Reliability: ECE {table.ece:.3f} in {table.n} rows, {table.n_bins} bins",
-        fontsize="medium",
-    )
-    ax.legend(loc="upper left", frameon=False, fontsize="small")
+    title = f"Reliability: ECE {table.ece:.3f} in {table.n} rows, {table.n_bins} bins"
+    legend_above(ax, title)
     _shares(used, table.event, ax)
     return ax
 
@@ -150,6 +159,7 @@ def metric_comparison(
         f"{name} ({value:.4f})"
         for name, value in zip(result.names, result.estimates[:, j], strict=True)
     ]
+    ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.set_yticks(y, names)
     ax.set_ylim(len(y) - 0.5, -0.5)
     what = TITLES[metric]

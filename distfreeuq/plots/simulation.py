@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from distfreeuq._typing import ArrayLike, FloatArray
-from distfreeuq.plots.style import BLUE, CYCLE, LINES, NOMINAL, new_axes
+from distfreeuq.plots.style import BLUE, CYCLE, LINES, NOMINAL, legend_above, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,8 +126,7 @@ def bounds_against_n(
     ax.set_xlabel("calibration rows")
     ax.set_ylabel(what)
     title = f"{what.capitalize()} in {draws.shape[1]} draws per sample size, and bounds"
-    ax.set_title(title, fontsize="medium")
-    ax.legend(frameon=False, fontsize="small")
+    legend_above(ax, title)
     return ax
 
 

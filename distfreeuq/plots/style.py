@@ -34,3 +34,18 @@ def new_axes(
     ax.grid(visible=True, axis=grid, color="0.9", linewidth=0.8)  # type: ignore[arg-type]
     ax.tick_params(length=3)
     return ax
+
+
+def legend_above(ax: Axes, title: str) -> None:
+    """Put title and legend above the Axes, where no data can be."""
+    handles, _ = ax.get_legend_handles_labels()
+    rows = (len(handles) + 1) // 2
+    ax.set_title(title, fontsize="medium", pad=8 + 14 * rows)
+    ax.legend(
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        borderaxespad=0.2,
+        ncols=2,
+        frameon=False,
+        fontsize="small",
+    )
