@@ -10,8 +10,6 @@ from cython.parallel cimport prange
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t, uint8_t
 
-from _common cimport chunk_stop, count_chunks, rows_per_chunk
-
 
 cdef extern from "softmax_loss.h" nogil:
     void find_tops_f32(
@@ -47,11 +45,11 @@ cdef extern from "softmax_loss.h" nogil:
         const double *, ptrdiff_t, const int64_t *, const double *, const double *,
         const double *, ptrdiff_t, ptrdiff_t, double *, double *)
     void fill_vector_rows_f32(
-        const float *, ptrdiff_t, const double *, const double *, ptrdiff_t, ptrdiff_t,
-        double *)
+        const float *, ptrdiff_t, const double *, const double *, const double *,
+        ptrdiff_t, ptrdiff_t, double *, double *)
     void fill_vector_rows_f64(
-        const double *, ptrdiff_t, const double *, const double *, ptrdiff_t, ptrdiff_t,
-        double *)
+        const double *, ptrdiff_t, const double *, const double *, const double *,
+        ptrdiff_t, ptrdiff_t, double *, double *)
     void affine_softmax_f32(
         const float *, ptrdiff_t, const double *, const double *, ptrdiff_t, ptrdiff_t,
         double *, float *)
@@ -179,28 +177,29 @@ def _sum_vector_nll(
 
 def _fill_vector_rows(
     const floating[:, ::1] logits,
+    const double[::1] weights,
     const double[::1] scale,
     const double[::1] bias,
     double[:, ::1] out,
+    double[:, ::1] sums,
     int threads,
 ):
-    """Rows (p * logits, p) of the probabilities p = softmax(scale * logits + bias)."""
-    cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], chunk, start
-    cdef ptrdiff_t rows = rows_per_chunk(K)
+    """Rows (p * logits, p) of the probabilities p = softmax(scale * logits + bias).
+
+    Adds to sums (B, 3K) the weighted sums of p * logits^2, p * logits and p.
+    """
+    cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = sums.shape[0], b
     if n == 0:
         return
-    for chunk in prange(
-        count_chunks(n, rows), nogil=True, num_threads=threads, schedule="static"
-    ):
-        start = chunk * rows
+    for b in prange(B, nogil=True, num_threads=threads, schedule="static"):
         if floating is float:
             fill_vector_rows_f32(
-                &logits[0, 0], K, &scale[0], &bias[0],
-                start, chunk_stop(start, rows, n), &out[start, 0])
+                &logits[0, 0], K, &weights[0], &scale[0], &bias[0],
+                n * b // B, n * (b + 1) // B, &out[0, 0], &sums[b, 0])
         else:
             fill_vector_rows_f64(
-                &logits[0, 0], K, &scale[0], &bias[0],
-                start, chunk_stop(start, rows, n), &out[start, 0])
+                &logits[0, 0], K, &weights[0], &scale[0], &bias[0],
+                n * b // B, n * (b + 1) // B, &out[0, 0], &sums[b, 0])
 
 
 def _affine_softmax(

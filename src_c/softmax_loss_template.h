@@ -197,22 +197,31 @@ static void NAMED(add_vector_nll)(const REAL *logits, ptrdiff_t K, const int64_t
     }
 }
 
-/* Rows (p_1 z_1 .. p_K z_K, p_1 .. p_K) of vector-scaled probabilities, from which BLAS
-   makes the Hessian. out has 2K columns and starts with row `start`. */
+/* Rows (p_1 z_1 .. p_K z_K, p_1 .. p_K) of vector-scaled probabilities, and added to sums
+   the weighted sums of p_k z_k^2, p_k z_k and p_k (3K): what the Hessian is made of. */
 VECTOR_CLONES
-static void NAMED(fill_vector_rows)(const REAL *logits, ptrdiff_t K, const double *scale,
-                                    const double *bias, ptrdiff_t start, ptrdiff_t stop,
-                                    double *out)
+static void NAMED(fill_vector_rows)(const REAL *logits, ptrdiff_t K, const double *weights,
+                                    const double *scale, const double *bias,
+                                    ptrdiff_t start, ptrdiff_t stop, double *out,
+                                    double *sums)
 {
+    double *RESTRICT second = sums;
+    double *RESTRICT first = sums + K;
+    double *RESTRICT mass = sums + 2 * K;
     for (ptrdiff_t i = start; i < stop; i++) {
         const REAL *RESTRICT row = logits + i * K;
-        double *RESTRICT pz = out + 2 * (i - start) * K;
+        double *RESTRICT pz = out + 2 * i * K;
         double *RESTRICT p = pz + K;
-        double u_0, inverse = 1.0 / NAMED(exp_affine)(row, K, scale, bias, 0, p, &u_0);
+        double u_0, w = weights[i];
+        double inverse = 1.0 / NAMED(exp_affine)(row, K, scale, bias, 0, p, &u_0);
         PRAGMA(omp simd)
         for (ptrdiff_t k = 0; k < K; k++) {
-            p[k] *= inverse;
-            pz[k] = p[k] * (double)row[k];
+            double z = (double)row[k], of_k = p[k] * inverse, times_z = of_k * z;
+            p[k] = of_k;
+            pz[k] = times_z;
+            mass[k] += w * of_k;
+            first[k] += w * times_z;
+            second[k] += w * times_z * z;
         }
     }
 }

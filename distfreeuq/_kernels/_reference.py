@@ -247,6 +247,7 @@ def mixture_likelihood(
 ) -> tuple[FloatArray, FloatArray]:
     """Return densities (n,); sums (K + 2,): gradient, log-likelihood, lost weight."""
     densities = probs.astype(np.float64) @ class_weight
+    densities[densities <= 1e-300] = 0.0  # too small to divide by
     sums = np.zeros(probs.shape[1] + 2)
     for row, weight, density in zip(probs, row_weight, densities, strict=True):
         if density > 0.0:
@@ -349,3 +350,83 @@ def count_draws(words: IntArray, weights: FloatArray) -> FloatArray:
     """Return every row's weight times how often 32-bit words drew it, shape (n,)."""
     drawn = words.astype(np.int64) * weights.size // 2**32
     return weights * np.bincount(drawn, minlength=weights.size)
+
+
+# ----------------------------------------------------- _scaling: losses of softmax rows
+
+
+def softmax_rows(scores: FloatMatrix) -> FloatMatrix:
+    """Return softmax by rows, in double precision."""
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def row_extremes(logits: FloatMatrix) -> tuple[IntArray, float, float]:
+    """Return each row's first largest column, the widest range, the longest norm^2."""
+    rows = logits.astype(np.float64)
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    return (
+        rows.argmax(axis=1),
+        float(np.ptp(rows, axis=1).max()),
+        float((centred**2).sum(axis=1).max()),
+    )
+
+
+def temperature_losses(
+    brier: bool,
+    logits: FloatMatrix,
+    labels: IntArray,
+    weights: FloatArray,
+    groups: IntArray,
+    alphas: FloatArray,
+) -> tuple[FloatMatrix, FloatArray]:
+    """Return sums (G, 4) of loss, gradient, curvature, score^2; top probs (n,)."""
+    z = logits.astype(np.float64)
+    p = softmax_rows(alphas[groups][:, None] * z)
+    own = np.eye(z.shape[1])[labels]
+    away = z - (p * z).sum(axis=1, keepdims=True)
+    variance = (p * away**2).sum(axis=1, keepdims=True)
+    first, second = p * away, p * (away**2 - variance)  # derivatives of p in alpha
+    if brier:
+        loss = ((p - own) ** 2).sum(axis=1)
+        gradient = 2.0 * ((p - own) * first).sum(axis=1)
+        curvature = 2.0 * (first**2 + (p - own) * second).sum(axis=1)
+    else:
+        d = z - z.max(axis=1, keepdims=True)
+        scaled = alphas[groups][:, None] * d
+        loss = np.log(np.exp(scaled).sum(axis=1)) - (own * scaled).sum(axis=1)
+        gradient = -(own * away).sum(axis=1)
+        curvature = variance[:, 0]
+    scores = weights * gradient
+    per_row = np.column_stack([weights * loss, scores, weights * curvature, scores**2])
+    sums = np.zeros((alphas.size, 4))
+    np.add.at(sums, groups, per_row)
+    return sums, p.max(axis=1)
+
+
+def vector_losses(
+    logits: FloatMatrix,
+    labels: IntArray,
+    weights: FloatArray,
+    scale: FloatArray,
+    bias: FloatArray,
+) -> FloatArray:
+    """Return sums (1 + 2K,): NLL of softmax(scale * logits + bias), its gradient."""
+    z = logits.astype(np.float64)
+    scores = scale * z + bias
+    top = scores.max(axis=1)
+    log_sums = top + np.log(np.exp(scores - top[:, None]).sum(axis=1))
+    own = np.eye(z.shape[1])[labels]
+    residual = softmax_rows(scores) - own
+    loss = log_sums - (own * scores).sum(axis=1)
+    return np.asarray(weights @ np.column_stack([loss, residual * z, residual]))
+
+
+def vector_rows(
+    logits: FloatMatrix, weights: FloatArray, scale: FloatArray, bias: FloatArray
+) -> tuple[FloatMatrix, FloatArray]:
+    """Return rows (p * logits, p), and weighted sums of p * logits^j, j = 2, 1, 0."""
+    z = logits.astype(np.float64)
+    p = softmax_rows(scale * z + bias)
+    sums = weights @ np.hstack([p * z**2, p * z, p])
+    return np.hstack([p * z, p]), np.asarray(sums)

@@ -40,9 +40,11 @@ def _sum_vector_nll(
 ) -> None: ...
 def _fill_vector_rows(
     logits: FloatMatrix,
+    weights: FloatArray,
     scale: FloatArray,
     bias: FloatArray,
     out: FloatMatrix,
+    sums: FloatMatrix,
     threads: int,
 ) -> None: ...
 def _affine_softmax(

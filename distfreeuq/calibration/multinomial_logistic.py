@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix
+from distfreeuq.calibration.gram import Gram
 from distfreeuq.calibration.newton import Curvature, minimise_convex
 from distfreeuq.calibration.rows import CalibrationRows
 from distfreeuq.calibration.vector_loss import ABSENT_BIAS, FLAT
@@ -133,28 +134,31 @@ class _MultinomialLoss:
         """Return the mean of (diag p - p p') (x) x x' over rows of features x."""
         rows, change = self.rows, self.expand(theta)
         size = self.n_parameters
-        hessian = self.ridge * np.eye(size)
-        blocks = hessian.reshape(self.n_free, self.n_features, self.n_free, -1)
+        products = Gram(size)
+        diagonal = np.zeros((self.n_free, self.n_features, self.n_features))
         height = max(1, _CHUNK_ENTRIES // size)
         for first in range(0, rows.n, height):
             part = slice(first, min(first + height, rows.n))
             features, probs, _ = self._softmax(change, part)
             weights = rows.weights[part] / rows.total_weight
             probs = probs[:, self.free]
-            products = _row_products(np.sqrt(weights)[:, None] * probs, features)
-            hessian -= products.T @ products
+            products.add(_row_products(probs, features), weights)
             for k in range(self.n_free):
                 weighted = (weights * probs[:, k])[:, None] * features
-                blocks[k, :, k, :] += features.T @ weighted
+                diagonal[k] += features.T @ weighted
+        hessian = self.ridge * np.eye(size) - products.total()
+        blocks = hessian.reshape(self.n_free, self.n_features, self.n_free, -1)
+        for k in range(self.n_free):
+            blocks[k, :, k, :] += diagonal[k]
         return hessian
 
     def std_err(self, theta: FloatArray) -> tuple[FloatMatrix, BoolArray]:
         """Return sandwich standard errors (F, K + 1), and the classes that ran off."""
         hessian = self._hessian(theta)
-        meat = np.zeros_like(hessian)
+        scores = Gram(self.n_parameters)
         for features, residuals, _ in self._chunks(theta, self.n_free):
-            scores = _row_products(residuals, features)
-            meat += scores.T @ scores
+            scores.add(_row_products(residuals, features), np.ones(len(features)))
+        meat = scores.total()
         shape = (self.n_free, self.n_features)
         curvature = self._factor(hessian)
         std_err = np.sqrt(curvature.sandwich(meat)).reshape(shape)

@@ -6,6 +6,7 @@ import numpy as np
 
 from distfreeuq._kernels import _scaling
 from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix
+from distfreeuq.calibration.gram import Gram
 from distfreeuq.calibration.newton import Curvature, minimise_convex
 from distfreeuq.calibration.rows import CalibrationRows, count_blocks
 from distfreeuq.threads import threads_for
@@ -106,12 +107,15 @@ class VectorLoss:
 
     def curvature(self, theta: FloatArray) -> Curvature:
         """Return the factored Hessian."""
-        return self._factor(self._moments(theta, with_meat=False)[0])
+        return self._factor(self._hessian(theta))
 
     def std_err(self, theta: FloatArray) -> tuple[FloatMatrix, BoolArray]:
         """Return sandwich standard errors (2, K), and which classes ran off (K,)."""
         n_classes = self.rows.n_classes
-        hessian, meat = self._moments(theta, with_meat=True)
+        scores = Gram(2 * n_classes)
+        hessian = self._hessian(theta, scores=scores)
+        meat = scores.total()[np.ix_(self.free, self.free)]
+        meat /= self.rows.total_weight**2
         variances = np.full(2 * n_classes, np.nan)
         variances[self.free] = self._factor(hessian).sandwich(meat)
         flat = self.free[n_classes:] & (np.diag(hessian)[n_classes:] < FLAT)
@@ -127,50 +131,41 @@ class VectorLoss:
         level = np.repeat([0.0, 1.0], n_classes)[self.free]
         return Curvature(inside, (level / np.sqrt(level.sum()))[:, None])
 
-    def _moments(
-        self, theta: FloatArray, *, with_meat: bool
-    ) -> tuple[FloatMatrix, FloatMatrix]:
-        """Return the Hessian (2K, 2K) of the mean NLL and, of free ones, the meat.
+    def _hessian(self, theta: FloatArray, *, scores: Gram | None = None) -> FloatMatrix:
+        """Return the Hessian (2K, 2K) of the mean NLL.
 
-        With rows x = (p z, p), the Hessian is the mean of diag - x x'; the meat is the
-        sum of the scores' outer products, of which the mean is twice divided by n.
+        With rows x = (p z, p) it is the mean of diagonals minus x x'. The weighted
+        scores of all rows are added to `scores`, if given.
         """
         rows, n_classes = self.rows, self.rows.n_classes
         scale, bias = self.expand(theta)
-        hessian = np.zeros((2 * n_classes, 2 * n_classes))
-        meat = np.zeros_like(hessian)
-        diagonal = np.zeros((3, n_classes))
-        height = min(rows.n, max(1, _CHUNK_ENTRIES // (2 * n_classes)))
-        buffer = np.empty((height, 2 * n_classes))
+        width = 2 * n_classes
+        products = Gram(width)
+        height = min(rows.n, max(1, _CHUNK_ENTRIES // width))
+        buffer = np.empty((height, width))
+        sums = np.zeros((count_blocks(rows.logits), 3 * n_classes))
         for first in range(0, rows.n, height):
             part = slice(first, min(first + height, rows.n))
             logits, weights = rows.logits[part], rows.weights[part]
             x = buffer[: len(logits)]
             threads = threads_for(logits.size)
-            _scaling._fill_vector_rows(logits, scale, bias, x, threads)
-            diagonal[0] += np.einsum("i,ik,ik->k", weights, x[:, :n_classes], logits)
-            diagonal[1:] += (weights @ x).reshape(2, n_classes)
-            if with_meat:
-                scores = self._scores(x, part)
-                meat += scores.T @ scores
-            if rows.is_weighted:
-                x *= np.sqrt(weights)[:, None]
-            hessian -= x.T @ x
+            _scaling._fill_vector_rows(logits, weights, scale, bias, x, sums, threads)
+            products.add(x, weights)
+            if scores is not None:
+                self._subtract_labels(x, part)
+                scores.add(x, weights**2)
+        second, mean, mass = sums.sum(axis=0).reshape(3, n_classes)
+        hessian = -products.total()
         k = np.arange(n_classes)
-        hessian[k, k] += diagonal[0]
-        hessian[k, n_classes + k] += diagonal[1]
-        hessian[n_classes + k, k] += diagonal[1]
-        hessian[n_classes + k, n_classes + k] += diagonal[2]
-        total = rows.total_weight
-        return hessian / total, meat[np.ix_(self.free, self.free)] / total**2
+        hessian[k, k] += second
+        hessian[k, n_classes + k] += mean
+        hessian[n_classes + k, k] += mean
+        hessian[n_classes + k, n_classes + k] += mass
+        return hessian / rows.total_weight
 
-    def _scores(self, x: FloatMatrix, part: slice) -> FloatMatrix:
-        """Return the weighted scores w (p z - e z, p - e) of some rows."""
+    def _subtract_labels(self, x: FloatMatrix, part: slice) -> None:
+        """Turn rows (p z, p) into scores ((p - e) z, p - e), in place."""
         labels, n_classes = self.rows.labels[part], self.rows.n_classes
         everyone = np.arange(len(labels))
-        scores = x.copy()
-        scores[everyone, labels] -= self.rows.logits[part][everyone, labels]
-        scores[everyone, n_classes + labels] -= 1.0
-        if self.rows.is_weighted:
-            scores *= self.rows.weights[part][:, None]
-        return scores
+        x[everyone, labels] -= self.rows.logits[part][everyone, labels]
+        x[everyone, n_classes + labels] -= 1.0

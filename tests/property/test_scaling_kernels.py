@@ -171,9 +171,15 @@ def test_vector_sums_and_rows(rows, seed):
     assert_close(vector_sums(rows, scale, bias), expected, rtol=1e-10)
 
     out = np.full((len(rows["logits"]), 2 * n_classes), np.nan)
-    kernel._fill_vector_rows(rows["logits"], scale, bias, out, 1)
-    expected = twin.vector_rows(rows["logits"], scale, bias)
+    sums = np.zeros((3, 3 * n_classes))
+    kernel._fill_vector_rows(rows["logits"], rows["weights"], scale, bias, out, sums, 1)
+    expected, expected_sums = twin.vector_rows(
+        rows["logits"], rows["weights"], scale, bias
+    )
     assert_close(out, expected, rtol=1e-10)
+    for part in range(3):
+        own = slice(part * n_classes, (part + 1) * n_classes)
+        assert_close(sums.sum(axis=0)[own], expected_sums[own], rtol=1e-10)
 
     probs = np.full_like(rows["logits"], np.nan)
     kernel._affine_softmax(
