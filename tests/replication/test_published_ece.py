@@ -136,18 +136,24 @@ def test_published_ece_of_densenet40_before_and_after_scaling(data_folder):
     assert after == pytest.approx(0.92, abs=0.05)
 
 
-def test_uncertainty_calibration_agrees(data_folder):
+@pytest.mark.parametrize("case", MATRICES, ids=lambda case: f"{case[0]}-{case[1]}")
+def test_uncertainty_calibration_agrees(case, data_folder):
     calibration = pytest.importorskip("calibration")
-    probs, labels = load(data_folder("cifar10-vgg16-probs"), None, "probs", "labels")
+    folder, name, outputs, key, _, _ = case
+    probs, labels = load(data_folder(folder), name, outputs, key)
     probs = probs.astype(np.float64)
     probs /= probs.sum(axis=1, keepdims=True)
-    theirs = calibration.lower_bound_scaling_ce(
-        probs,
-        labels,
-        p=1,
-        debias=False,
-        num_bins=N_BINS,
-        binning_scheme=calibration.get_equal_prob_bins,
-        mode="top-label",
+    options = {
+        "num_bins": N_BINS,
+        "binning_scheme": calibration.get_equal_prob_bins,
+        "mode": "top-label",
+    }
+    plain = calibration.lower_bound_scaling_ce(
+        probs, labels, p=1, debias=False, **options
     )
-    assert metrics.ece(probs, labels) == pytest.approx(theirs, abs=1e-12)
+    assert metrics.ece(probs, labels) == pytest.approx(plain, abs=1e-12)
+    debiased = calibration.lower_bound_scaling_ce(
+        probs, labels, p=2, debias=True, **options
+    )
+    ours = metrics.debiased_ece(probs, labels, method="kumar")
+    assert ours == pytest.approx(debiased, abs=1e-12)
