@@ -1,6 +1,9 @@
 """Distribution-free uncertainty quantification for classifiers under dataset shift."""
 
-from distfreeuq import bounds, metrics
+from importlib import import_module
+from typing import Any
+
+from distfreeuq import bounds, metrics, scenarios
 from distfreeuq._version import __version__
 from distfreeuq.assessment.assess import assess
 from distfreeuq.assessment.compare import ComparisonResult, compare
@@ -108,6 +111,7 @@ __all__ = [
     "nested_scores",
     "platt_scaling",
     "rlls",
+    "scenarios",
     "set_num_threads",
     "split_conformal",
     "temperature_scaling",
@@ -115,3 +119,10 @@ __all__ = [
     "vector_scaling",
     "weighted_quantile",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the figures when they are asked for: matplotlib is slow to import."""
+    if name == "plots":
+        return import_module("distfreeuq.plots")
+    raise AttributeError(f"module 'distfreeuq' has no attribute {name!r}")

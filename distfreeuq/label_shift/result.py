@@ -99,6 +99,18 @@ class LabelShiftResult(Result):
     notes : tuple of str
         What a reader of the numbers should know.
     guarantee : Guarantee or NoGuarantee
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> probs = [[0.9, 0.1]] * 6 + [[0.2, 0.8]] * 4
+    >>> labels = [0, 0, 0, 0, 1, 0, 1, 1, 1, 0]
+    >>> target = [[0.9, 0.1]] * 3 + [[0.2, 0.8]] * 7
+    >>> fit = dfu.bbse(probs, labels, target)
+    >>> fit.label_weight.round(3).tolist(), fit.kappa
+    ([0.143, 2.286], 16.0)
+    >>> fit.adapt([[0.5, 0.5]]).round(3).tolist()
+    [[0.059, 0.941]]
     """
 
     method: Method
