@@ -26,6 +26,8 @@ def families() -> list[str]:
 
 def selected_jobs(family: str, only: str | None) -> Iterator[Job]:
     """Yield the family's jobs one by one, so that only one job's arrays are alive."""
+    if only != family and only in families():
+        return
     for job in importlib.import_module(f"benchmarks.jobs_{family}").jobs():
         if only is None or only == family or only in job.name:
             yield job

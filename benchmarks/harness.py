@@ -10,11 +10,12 @@ from __future__ import annotations
 import gc
 import importlib.util
 import math
+import statistics
 import time
 import tracemalloc
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -114,6 +115,9 @@ class Timing:
         That ours ran on; 0 for the others, who are left to themselves.
     seconds, median : float
         Best and middle of the runs.
+    waited : float
+        Share of the best run that was spent without a processor. On a busy machine this
+        hits long runs more than short ones, so that ratios are not to be trusted.
     runs : int
     peak_bytes : int
         Largest memory that NumPy and Python held at once, results included, in a run
@@ -125,6 +129,7 @@ class Timing:
     threads: int
     seconds: float
     median: float
+    waited: float
     runs: int
     peak_bytes: int
 
@@ -144,6 +149,13 @@ class Outcome:
     def ratio(self, timing: Timing, threads: int) -> float:
         """Return its time over ours on that many threads."""
         return timing.seconds / self.ours(threads).seconds
+
+
+class Sample(NamedTuple):
+    """Seconds per call: on the clock, and of processors that worked on it."""
+
+    seconds: float
+    processor: float
 
 
 _missing: set[str] = set()
@@ -183,15 +195,23 @@ def measure(job: Job, family: str, *, budget: float, fewest: int) -> Outcome:
         samples = _interleave(entries, budget, fewest)
     finally:
         dfu.set_num_threads(default_threads)
-    return Outcome(
-        family,
-        job,
-        tuple(
-            Timing(name, threads, min(taken), float(np.median(taken)), len(taken), peak)
-            for (name, threads, _), peak, taken in zip(
-                entries, peaks, samples, strict=True
-            )
-        ),
+    timings = [
+        _timing(name, threads, taken, peak)
+        for (name, threads, _), peak, taken in zip(entries, peaks, samples, strict=True)
+    ]
+    return Outcome(family, job, tuple(timings))
+
+
+def _timing(name: str, threads: int, taken: list[Sample], peak: int) -> Timing:
+    best = min(taken)
+    return Timing(
+        name=name,
+        threads=threads,
+        seconds=best.seconds,
+        median=statistics.median(sample.seconds for sample in taken),
+        waited=max(0.0, 1.0 - best.processor / best.seconds),
+        runs=len(taken),
+        peak_bytes=peak,
     )
 
 
@@ -224,10 +244,10 @@ _SAMPLE_SECONDS = 5e-3
 
 def _interleave(
     entries: list[tuple[str, int, Run]], budget: float, fewest: int
-) -> list[list[float]]:
-    """Return the seconds per call of every entry, run after run."""
+) -> list[list[Sample]]:
+    """Return the samples of every entry, run after run."""
     calls = [_calls_per_sample(threads, run) for _, threads, run in entries]
-    samples: list[list[float]] = [[] for _ in entries]
+    samples: list[list[Sample]] = [[] for _ in entries]
     spent = [0.0] * len(entries)
     waiting = list(range(len(entries)))
     gc.disable()
@@ -235,9 +255,8 @@ def _interleave(
         while waiting:
             for i in waiting:
                 _, threads, run = entries[i]
-                seconds = _seconds(threads, run, calls[i])
-                samples[i].append(seconds / calls[i])
-                spent[i] += seconds
+                samples[i].append(_sample(threads, run, calls[i]))
+                spent[i] += samples[i][-1].seconds * calls[i]
             waiting = [
                 i for i in waiting if len(samples[i]) < fewest or spent[i] < budget
             ]
@@ -247,13 +266,14 @@ def _interleave(
 
 
 def _calls_per_sample(threads: int, run: Run) -> int:
-    once = _seconds(threads, run, 1)
+    once = _sample(threads, run, 1).seconds
     return 1 if once > _SAMPLE_SECONDS else math.ceil(_SAMPLE_SECONDS / once)
 
 
-def _seconds(threads: int, run: Run, calls: int) -> float:
+def _sample(threads: int, run: Run, calls: int) -> Sample:
     dfu.set_num_threads(max(threads, 1))
-    start = time.perf_counter()
+    start, processor_start = time.perf_counter(), time.process_time()
     for _ in range(calls):
         run()
-    return time.perf_counter() - start
+    processor = time.process_time() - processor_start
+    return Sample((time.perf_counter() - start) / calls, processor / calls)

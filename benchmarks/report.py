@@ -55,6 +55,7 @@ def table(outcomes: Sequence[Outcome], roofline: Roofline) -> str:
         f"{roofline.read[2] / 1e9:.1f} GB/s on two; "
         f"np.exp {roofline.exponentials / 1e6:.0f} million/s.",
         "",
+        *_busy_lines(outcomes),
     ]
     header = [
         "job",
@@ -74,6 +75,22 @@ def table(outcomes: Sequence[Outcome], roofline: Roofline) -> str:
     return "\n".join(lines + _aligned(cells, text_columns=4)) + "\n"
 
 
+BUSY = 0.1
+"""Share of waiting from which on a time is marked."""
+
+
+def _busy_lines(outcomes: Sequence[Outcome]) -> list[str]:
+    timings = [timing for outcome in outcomes for timing in outcome.timings]
+    n_waited = sum(timing.waited > BUSY for timing in timings)
+    if not n_waited:
+        return []
+    return [
+        f"The machine was busy: {n_waited} of {len(timings)} times, marked by *, were",
+        "spent waiting for a processor for more than a tenth.",
+        "",
+    ]
+
+
 def _job_rows(outcome: Outcome, roofline: Roofline) -> Iterable[list[str]]:
     job = outcome.job
     title = f"{job.name}, {job.variant}" if job.variant else job.name
@@ -83,7 +100,7 @@ def _job_rows(outcome: Outcome, roofline: Roofline) -> Iterable[list[str]]:
         yield [
             *first,
             implementation_name(timing),
-            seconds_text(timing.seconds),
+            seconds_text(timing.seconds) + ("*" if timing.waited > BUSY else ""),
             *[*ratios, ""][:2],
             bytes_text(timing.peak_bytes),
             _limit_text(outcome, timing, roofline),
@@ -203,6 +220,7 @@ def as_json(outcomes: Sequence[Outcome], roofline: Roofline) -> str:
                     "threads": timing.threads,
                     "seconds": timing.seconds,
                     "median": timing.median,
+                    "waited": timing.waited,
                     "runs": timing.runs,
                     "peak_bytes": timing.peak_bytes,
                     "ratios": _ratios(outcome, timing),
