@@ -152,21 +152,38 @@ class Door:
             self.refuse(parameter, must, listed(columns))
         return matrix
 
+    def unchecked_probs(
+        self, value: ArrayLike, parameter: str = "probs", classes: Any = None
+    ) -> tuple[FloatMatrix, Classes, float]:
+        """Return probabilities for a kernel that checks rows on its way, as `probs`.
+
+        The third is the tolerance of the row sums; `refuse_row` is for what it finds.
+        """
+        matrix, tolerance = self._matrix_and_tolerance(value, parameter)
+        columns = _labels.column_names(self, value, parameter)
+        return matrix, self.classes(classes, columns, matrix.shape[1]), tolerance
+
     def _probability_matrix(self, value: ArrayLike, parameter: str) -> FloatMatrix:
+        matrix, tolerance = self._matrix_and_tolerance(value, parameter)
+        row = _checks._first_bad_row(matrix, True, tolerance, threads_for(matrix.size))
+        if row >= 0:
+            self.refuse_row(matrix, row, parameter, tolerance)
+        return matrix
+
+    def _matrix_and_tolerance(
+        self, value: ArrayLike, parameter: str
+    ) -> tuple[FloatMatrix, float]:
         array = self.array(value, parameter, "probabilities")
         matrix = self._floats(array, parameter, "probabilities")
         if matrix.ndim == 1:  # checked, and complementary by construction
-            return self._binary(matrix, parameter)
+            return self._binary(matrix, parameter), _SUM_TOLERANCE[4]
         if matrix.ndim != 2 or matrix.shape[1] < 2:
             must = "of shape (n, K) with K >= 2, or (n,) for the probability of class 1"
             self.refuse(parameter, must, shape_of(array))
         tolerance = _SUM_TOLERANCE_DOUBLE
         if array.dtype.kind == "f":
             tolerance = _SUM_TOLERANCE.get(array.dtype.itemsize, tolerance)
-        row = _checks._first_bad_row(matrix, True, tolerance, threads_for(matrix.size))
-        if row >= 0:
-            self._refuse_probability_row(matrix[row], row, parameter, tolerance)
-        return matrix
+        return matrix, tolerance
 
     def logits(
         self, value: ArrayLike, parameter: str = "logits", classes: Any = None
@@ -234,9 +251,11 @@ class Door:
         matrix[:, 1] = vector
         return matrix
 
-    def _refuse_probability_row(
-        self, row_values: FloatArray, row: int, parameter: str, tolerance: float
+    def refuse_row(
+        self, matrix: FloatMatrix, row: int, parameter: str, tolerance: float
     ) -> NoReturn:
+        """Say what is wrong with a row that is no probability vector."""
+        row_values = matrix[row]
         for is_bad, must in (
             (~np.isfinite(row_values), "finite probabilities"),
             (row_values < 0, "non-negative probabilities"),

@@ -12,6 +12,12 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from _common cimport chunk_stop, count_chunks, rows_per_chunk
 
 
+cdef extern from "row_checks.h" nogil:
+    ptrdiff_t first_non_simplex_row_f32(
+        const float *, ptrdiff_t, double, ptrdiff_t, ptrdiff_t)
+    ptrdiff_t first_non_simplex_row_f64(
+        const double *, ptrdiff_t, double, ptrdiff_t, ptrdiff_t)
+
 cdef extern from "metrics.h" nogil:
     void read_rows_f32(const float *, ptrdiff_t, const int64_t *, ptrdiff_t, ptrdiff_t,
                        int64_t *, float *, float *, double *)
@@ -23,9 +29,19 @@ cdef extern from "metrics.h" nogil:
                             const double *, ptrdiff_t, ptrdiff_t, ptrdiff_t, double *)
 
 
+cdef inline ptrdiff_t _first_bad(
+    const floating *probs, ptrdiff_t K, double tolerance, ptrdiff_t start, ptrdiff_t stop
+) noexcept nogil:
+    if floating is float:
+        return first_non_simplex_row_f32(probs, K, tolerance, start, stop)
+    else:
+        return first_non_simplex_row_f64(probs, K, tolerance, start, stop)
+
+
 def _read_rows(
     const floating[:, ::1] probs,
     const int64_t[::1] labels,
+    double tolerance,
     int64_t[::1] predicted,
     floating[::1] confidence,
     floating[::1] of_label,
@@ -34,24 +50,33 @@ def _read_rows(
 ):
     """Predicted class, its probability, the label's, and the Brier score of each row.
 
-    `brier` may be of length 0: then it is left out.
+    `brier` may be of length 0: then it is left out. Rows are checked on the way, chunk by
+    chunk while these are in the cache: returns the first that is no probability vector
+    within the tolerance, or -1, in which case alone the outputs are meaningful.
     """
-    cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], chunk, start, stop
+    cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], chunk, start, stop, bad
+    cdef ptrdiff_t first = n
+    cdef ptrdiff_t *shared_first = &first  # through a pointer, or prange makes it private
     cdef ptrdiff_t rows = rows_per_chunk(K)
     cdef double *squares = &brier[0] if brier.shape[0] > 0 else NULL
     if n == 0:
-        return
+        return -1
     for chunk in prange(
         count_chunks(n, rows), nogil=True, num_threads=threads, schedule="static"
     ):
         start = chunk * rows
         stop = chunk_stop(start, rows, n)
-        if floating is float:
+        bad = _first_bad(&probs[0, 0], K, tolerance, start, stop)
+        if bad >= 0:
+            with gil:
+                shared_first[0] = min(shared_first[0], bad)
+        elif floating is float:
             read_rows_f32(&probs[0, 0], K, &labels[0], start, stop, &predicted[0],
                           &confidence[0], &of_label[0], squares)
         else:
             read_rows_f64(&probs[0, 0], K, &labels[0], start, stop, &predicted[0],
                           &confidence[0], &of_label[0], squares)
+    return first if first < n else -1
 
 
 def _sum_bins(

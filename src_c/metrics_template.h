@@ -21,13 +21,16 @@ static void NAMED(read_rows)(const REAL *probs, ptrdiff_t K, const int64_t *labe
 {
     for (ptrdiff_t i = start; i < stop; i++) {
         const REAL *RESTRICT row = probs + i * K;
-        ptrdiff_t label = labels[i], first = 0;
+        ptrdiff_t label = labels[i], first = K;
         REAL top = row[0];
         PRAGMA(omp simd reduction(max : top))
         for (ptrdiff_t k = 0; k < K; k++)
             top = row[k] > top ? row[k] : top;
-        while (row[first] < top)
-            first++;
+        PRAGMA(omp simd reduction(min : first))
+        for (ptrdiff_t k = 0; k < K; k++) {
+            ptrdiff_t place = row[k] == top ? k : K;
+            first = place < first ? place : first;
+        }
         predicted[i] = first;
         confidence[i] = top;
         of_label[i] = row[label];

@@ -11,12 +11,13 @@ from distfreeuq._typing import (
 def _read_rows(
     probs: FloatMatrix,
     labels: IntArray,
+    tolerance: float,
     predicted: IntArray,
     confidence: FloatArray,
     of_label: FloatArray,
     brier: FloatArray,
     threads: int,
-) -> None: ...
+) -> int: ...
 def _sum_bins(
     cells: IntArray,
     confidence: FloatArray,

@@ -114,8 +114,8 @@ def decompose(rows: Rows, cells: IntArray) -> BrierDecomposition:
     assert rows.brier is not None and rows.of_label is not None
     weights = rows.weights
     n_groups, n_classes = int(cells.max()) + 1, rows.probs.shape[1]
-    totals, squares = np.zeros((2, 1, n_groups, n_classes))
-    _binning._sum_cells(rows.probs, cells, weights, totals, squares, 1)
+    totals = np.zeros((1, n_groups, n_classes))
+    _binning._sum_cells(rows.probs, cells, weights, totals, 1)
     hits = np.zeros((n_groups, n_classes))
     _binning._sum_label_weights(cells, rows.labels, weights, hits)
     mass = np.bincount(cells, weights=weights, minlength=n_groups)[:, None]
@@ -129,13 +129,15 @@ def decompose(rows: Rows, cells: IntArray) -> BrierDecomposition:
     overall = hits.sum(axis=0) / total
     length = float(share @ (frequency**2).sum(axis=1))
     right = float(weights @ rows.of_label.astype(np.float64)) / total
+    brier = rows.mean(rows.brier)
+    squares = brier + 2.0 * right - 1.0  # mean squared length of the forecasts
     return BrierDecomposition(
-        brier=rows.mean(rows.brier),
+        brier=brier,
         calibration=float(share @ ((forecast - frequency) ** 2).sum(axis=1)),
         sharpness=length,
         resolution=float(share @ ((frequency - overall) ** 2).sum(axis=1)),
         uncertainty=1.0 - float(overall @ overall),
-        within_var=float(squares.sum() / total - share @ (forecast**2).sum(axis=1)),
+        within_var=squares - float(share @ (forecast**2).sum(axis=1)),
         within_cov=right - float(share @ (forecast * frequency).sum(axis=1)),
         n_groups=int(used.sum()),
     )

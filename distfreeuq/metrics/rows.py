@@ -83,22 +83,25 @@ def read_matrix(
 ) -> Rows:
     """Return rows from probabilities (n, K), or (n,) of class 1, and labels."""
     event = door.choice(event, "event", EVENTS)
-    matrix, names = door.probs(probs, classes=classes)
+    matrix, names, tolerance = door.unchecked_probs(probs, classes=classes)
     n, n_classes = matrix.shape
     numbers = door.labels(labels, names, n)
     weights, scale = _weights(door, sample_weight, n, "probs")
     predicted = np.empty(n, dtype=np.int64)
     confidence, of_label = (np.empty(n, dtype=matrix.dtype) for _ in range(2))
     squares = np.empty(n if brier else 0)
-    _metrics._read_rows(
+    bad = _metrics._read_rows(
         matrix,
         numbers,
+        tolerance,
         predicted,
         confidence,
         of_label,
         squares,
         threads_for(matrix.size),
     )
+    if bad >= 0:
+        door.refuse_row(matrix, bad, "probs", tolerance)
     hits = predicted == numbers
     if event == "class-1":
         if n_classes != 2:

@@ -31,9 +31,10 @@ def read_rows(probs, labels, brier=True, threads=1):
     predicted = np.full(n, -7)
     confidence, of_label = np.full((2, n), np.nan, dtype=probs.dtype)
     squares = np.full(n if brier else 0, np.nan)
-    _metrics._read_rows(
-        probs, labels, predicted, confidence, of_label, squares, threads
+    bad = _metrics._read_rows(
+        probs, labels, 1.0, predicted, confidence, of_label, squares, threads
     )
+    assert bad == -1
     return predicted, confidence, of_label, squares
 
 
@@ -79,6 +80,16 @@ def test_draws_are_counted_as_defined(words):
     expected = twin.count_draws(words, weights)
     np.testing.assert_allclose(out, expected, rtol=1e-14)
     assert out[0] >= 1.0 and out[6] >= 3.0  # the first and the last word
+
+
+@pytest.mark.parametrize("bad_value", [np.nan, np.inf, -0.1, 0.9])
+def test_first_bad_row_is_found_on_the_way(bad_value):
+    probs = np.full((30_000, 4), 0.25)
+    probs[[20_000, 29_999], 2] = bad_value
+    for threads in (1, 2):
+        outputs = np.empty(30_000, dtype=np.int64), *np.empty((3, 30_000))
+        labels = np.zeros(30_000, dtype=np.int64)
+        assert _metrics._read_rows(probs, labels, 1e-6, *outputs, threads) == 20_000
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

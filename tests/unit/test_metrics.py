@@ -270,6 +270,13 @@ def test_no_rows_are_refused(metric):
         metric(np.empty((0, 3)), [])
 
 
+@pytest.mark.parametrize("metric", [*CALIBRATION_ERRORS, *SCORES])
+def test_bad_rows_are_refused(metric):
+    for row, match in (([0.5, 0.6], "sum to one"), ([np.nan, 0.5], "finite")):
+        with pytest.raises(dfu.InputError, match=f"{match}.*row 4"):
+            metric([*PROBS.tolist(), row], [*LABELS, 0])
+
+
 def test_other_refusals():
     with pytest.raises(dfu.InputError, match="correct"):
         metrics.reliability([0.5], [0.5])
