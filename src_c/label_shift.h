@@ -12,6 +12,8 @@
 #include "portability.h"
 #include "vector_exp.h"
 
+#define SMALLEST_DENSITY 1e-300
+
 /* log(x) of a positive normal number, to about one unit in the last place: no call, no
    branch, no table. x = 2^e m with m in [sqrt(1/2), sqrt(2)); log(m) by the odd series in
    s = (m - 1) / (m + 1), coefficients as in fdlibm's e_log.c (error below 2^-58). */

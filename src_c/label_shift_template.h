@@ -39,7 +39,8 @@ static void NAMED(sum_by_class)(const REAL *probs, ptrdiff_t K, const int64_t *l
 /* The mixture density d = sum_k class_weight_k row_k of each row, and
      sums[k]     += weight * row_k / d, the gradient of the log-likelihood,
      sums[K]     += weight * log(d),
-     sums[K + 1] += weight of the rows with d = 0, which the other sums leave out. */
+     sums[K + 1] += weight of the rows with d = 0, which the other sums leave out.
+   A density too small to divide by counts as 0. */
 VECTOR_CLONES
 static void NAMED(mixture_likelihood)(const REAL *probs, ptrdiff_t K,
                                       const double *row_weight, const double *class_weight,
@@ -54,8 +55,9 @@ static void NAMED(mixture_likelihood)(const REAL *probs, ptrdiff_t K,
         PRAGMA(omp simd reduction(+ : d))
         for (ptrdiff_t k = 0; k < K; k++)
             d += class_weight[k] * (double)row[k];
+        d = d > SMALLEST_DENSITY ? d : 0.0;
         density[i] = d;
-        if (!(d > 0.0) || weight == 0.0) {
+        if (d == 0.0 || weight == 0.0) {
             lost += weight;
             continue;
         }

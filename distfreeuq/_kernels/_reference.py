@@ -214,14 +214,13 @@ def assign_cells(
 
 def sum_cells(
     rows: FloatMatrix, cells: IntArray, weights: FloatArray, n_cells: int
-) -> tuple[FloatMatrix, FloatMatrix]:
-    """Return the weighted sums of each cell's rows and of their squares (M, K)."""
-    totals, squares = np.zeros((2, n_cells, rows.shape[1]))
+) -> FloatMatrix:
+    """Return the weighted sum of each cell's rows, shape (n_cells, K)."""
+    totals = np.zeros((n_cells, rows.shape[1]))
     for row, cell, weight in zip(rows.astype(np.float64), cells, weights, strict=True):
         if cell >= 0:
             totals[cell] += weight * row
-            squares[cell] += weight * row**2
-    return totals, squares
+    return totals
 
 
 # -------------------------------------------------------- _label_shift: sums over rows
@@ -380,7 +379,7 @@ def temperature_losses(
     groups: IntArray,
     alphas: FloatArray,
 ) -> tuple[FloatMatrix, FloatArray]:
-    """Return sums (G, 4) of loss, gradient, curvature, score^2; top probs (n,)."""
+    """Return sums (G, 5): loss, gradient, curvature, score^2, wrong; top probs (n,)."""
     z = logits.astype(np.float64)
     p = softmax_rows(alphas[groups][:, None] * z)
     own = np.eye(z.shape[1])[labels]
@@ -398,8 +397,11 @@ def temperature_losses(
         gradient = -(own * away).sum(axis=1)
         curvature = variance[:, 0]
     scores = weights * gradient
-    per_row = np.column_stack([weights * loss, scores, weights * curvature, scores**2])
-    sums = np.zeros((alphas.size, 4))
+    wrong = weights * (z[np.arange(labels.size), labels] < z.max(axis=1))
+    per_row = np.column_stack(
+        [weights * loss, scores, weights * curvature, scores**2, wrong]
+    )
+    sums = np.zeros((alphas.size, 5))
     np.add.at(sums, groups, per_row)
     return sums, p.max(axis=1)
 

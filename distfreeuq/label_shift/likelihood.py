@@ -116,7 +116,8 @@ class _Likelihood:
         np.divide(np.sqrt(self.row_weight), point.density, out=scale, where=possible)
         second_moment = gram(self.probs, scale, single=single)
         inside = second_moment[np.ix_(self.known, self.known)]
-        return inside / (self.total * np.outer(self.prior, self.prior))
+        with np.errstate(over="ignore"):  # far from the maximum; it is not used then
+            return np.asarray(inside / (self.total * np.outer(self.prior, self.prior)))
 
     def fewer_rows(self) -> _Likelihood | None:
         """Return the problem with every few-th row, None if this one is small."""
@@ -236,12 +237,14 @@ def _quadratic_minimum(
     from scipy.linalg import LinAlgError, cholesky, solve_triangular
     from scipy.optimize import nnls
 
+    if not np.isfinite(curvature).all():
+        return None
     model = curvature + _RIDGE * float(np.trace(curvature)) / q.size * np.eye(q.size)
     try:
         # 1/2 y'Hy - c'y with c = H q - gradient is 1/2 |R y - R^-T c|^2 for H = R'R
         root = cholesky(model)
         y, _ = nnls(root, solve_triangular(root, model @ q - gradient, trans="T"))
-    except (LinAlgError, RuntimeError, ValueError):  # singular, slow, or not finite
+    except (LinAlgError, RuntimeError):  # singular, or slow
         return None
     return np.asarray(y) if np.isfinite(y).all() and y.any() else None
 

@@ -33,6 +33,9 @@ from distfreeuq.label_shift.samples import Samples
 _FLAT = 1e-10
 """Eigenvalue of H, scaled to unit diagonal, below which the likelihood is flat."""
 
+_UNSEEN = 1e-9
+"""Root mean square of s_k / p_k below which the target shows no trace of class k."""
+
 
 @dataclass(frozen=True, slots=True)
 class Curvature:
@@ -48,6 +51,9 @@ class Curvature:
         Target rows that say something.
     flat : ndarray (K,) of bool
         Classes whose weights the likelihood does not tell.
+    unseen : ndarray (K,) of bool
+        Classes of which the target shows no trace: the likelihood falls in a straight
+        line from zero, without curvature.
     inverse : ndarray (K, K)
         H^-1, zero along the flat directions.
     """
@@ -56,6 +62,7 @@ class Curvature:
     mean: FloatArray
     rows: float
     flat: BoolArray
+    unseen: BoolArray
     inverse: FloatMatrix
 
 
@@ -67,36 +74,40 @@ def curvature_at(
     density, sums = mixture_sums(probs_target, np.ones(m), weight)
     rows = m - float(sums[-1])
     if rows == 0.0:
-        zeros = np.zeros((n_classes, n_classes))
-        return Curvature(zeros, zeros[0], 0.0, np.ones(n_classes, dtype=bool), zeros)
+        zeros, every = np.zeros((n_classes, n_classes)), np.ones(n_classes, dtype=bool)
+        return Curvature(zeros, zeros[0], 0.0, every, ~every, zeros)
     scale = np.divide(1.0, density, out=np.zeros(m), where=density > 0)
-    matrix = gram(probs_target, scale) / rows
-
-    flat = source_prior == 0
+    matrix, mean = gram(probs_target, scale) / rows, sums[:n_classes] / rows
+    absent = source_prior == 0
+    matrix[absent] = 0.0
+    matrix[:, absent] = 0.0
+    mean[absent] = 0.0
     root = np.sqrt(np.diag(matrix))
-    unscale = np.divide(1.0, root, out=np.zeros(n_classes), where=(root > 0) & ~flat)
-    values, vectors = np.linalg.eigh(matrix * np.outer(unscale, unscale))
+    unseen = ~absent & (root <= _UNSEEN * source_prior)
+    seen = ~(absent | unseen)
+    unscale = np.divide(1.0, root, out=np.zeros(n_classes), where=seen)
+    values, vectors = np.linalg.eigh(unscale[:, None] * matrix * unscale)
     told = values > _FLAT * values[-1]
-    unknown = np.abs(vectors[:, ~told]) > 1e-6
-    flat = flat | unknown.any(axis=1)
+    flat = absent | (seen & (np.abs(vectors[:, ~told]) > 1e-6).any(axis=1))
     half = unscale[:, None] * vectors[:, told]
     inverse = (half / values[told]) @ half.T
-    return Curvature(matrix, sums[:n_classes] / rows, rows, flat, inverse)
+    return Curvature(matrix, mean, rows, flat, unseen, inverse)
 
 
 def covariance_of_weights(
     curvature: Curvature, source_noise: FloatMatrix, n: int
 ) -> FloatMatrix:
-    """Return the covariance of MLLS's weights; infinite variances of flat classes."""
+    """Return the covariance of MLLS's weights; variances may be infinite."""
     n_classes = curvature.mean.size
     out = np.zeros((n_classes, n_classes))
     if curvature.rows > 0:
         target = curvature.matrix - np.outer(curvature.mean, curvature.mean)
         middle = target / curvature.rows + source_noise / n
         out = curvature.inverse @ middle @ curvature.inverse
-    out[curvature.flat] = 0.0
-    out[:, curvature.flat] = 0.0
-    out[curvature.flat, curvature.flat] = np.inf
+    unknown = curvature.flat | curvature.unseen
+    out[unknown] = 0.0
+    out[:, unknown] = 0.0
+    out[unknown, unknown] = np.inf
     return out
 
 

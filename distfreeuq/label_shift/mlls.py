@@ -26,6 +26,9 @@ from distfreeuq.label_shift.row_sums import gram
 from distfreeuq.label_shift.samples import Samples, name_classes, read_samples
 from distfreeuq.results import read_only
 
+_NEGLIGIBLE = 1e-30
+"""A mean prediction below this is none."""
+
 _CONVERGED = 1e-6
 """Largest breach of the optimality conditions that passes without a warning."""
 
@@ -201,7 +204,9 @@ def _calibrated(
 
 
 def _source_prior(confusion: Confusion, prior: str) -> FloatArray:
-    return np.asarray(confusion.matrix.sum(axis=0 if prior == "labels" else 1))
+    p = np.array(confusion.matrix.sum(axis=0 if prior == "labels" else 1))
+    p[p < _NEGLIGIBLE] = 0.0
+    return p
 
 
 def _ratio(q: FloatArray, p: FloatArray) -> FloatArray:
