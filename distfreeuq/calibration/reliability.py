@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distfreeuq._kernels import _binning
 from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix
-from distfreeuq.threads import threads_for
+from distfreeuq.metrics.bins import choose_bins, sum_in_cells
+from distfreeuq.metrics.rows import Rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,16 +20,11 @@ def bin_sums(
     confidence: FloatArray, correct: BoolArray, weights: FloatArray
 ) -> FloatMatrix:
     """Return (15, 3): weight, confidence and accuracy of bins ((m-1)/15, m/15]."""
-    edges = np.arange(1, N_BINS) / N_BINS
     values = np.ascontiguousarray(confidence, dtype=np.float64)
-    bins = np.empty(values.size, dtype=np.int64)
-    _binning._assign_bins(values, edges, True, bins, threads_for(values.size))
-    return np.column_stack(
-        [
-            np.bincount(bins, weights=column, minlength=N_BINS)
-            for column in (weights, weights * values, weights * correct)
-        ]
-    )
+    hits = np.ascontiguousarray(correct, dtype=np.uint8)
+    rows = Rows(values, hits, np.ascontiguousarray(weights, dtype=np.float64), 1.0)
+    partition = choose_bins(values, rows.weights, N_BINS, "equal-width")
+    return sum_in_cells(rows, partition.assign(values), N_BINS)[:, :3]
 
 
 def reliability_frame(before: FloatMatrix, after: FloatMatrix) -> pd.DataFrame:
