@@ -92,7 +92,8 @@ def _sum_temperature_losses(
     double[:, :, ::1] sums,
     int threads,
 ):
-    """Add to sums (B, G, 4) loss, gradient, curvature and squared scores in alphas (G,).
+    """Add to sums (B, G, 5) loss, gradient and curvature in alphas (G,), squared scores,
+    and the weight of rows whose label has not the largest logit.
 
     An empty `confidence` is left alone; one as long as the rows receives their largest
     probabilities.

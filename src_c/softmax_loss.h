@@ -15,7 +15,7 @@
 #include "vector_exp.h"
 
 /* What is summed over the rows of a group. */
-enum { SUM_LOSS, SUM_GRADIENT, SUM_CURVATURE, SUM_SQUARED_SCORE, N_SUMS };
+enum { SUM_LOSS, SUM_GRADIENT, SUM_CURVATURE, SUM_SQUARED_SCORE, SUM_WRONG, N_SUMS };
 
 #define REAL double
 #define NAMED(name) name##_f64

@@ -34,7 +34,8 @@ static void NAMED(find_tops)(const REAL *logits, ptrdiff_t K, ptrdiff_t start,
     }
 }
 
-/* Add each row's loss and derivatives in its group's alpha to that group's sums (G, 4).
+/* Add each row's loss and derivatives in its group's alpha to that group's sums (G, 5),
+   and its weight if another logit is larger than its label's.
    Groups that are not active are passed over. confidence[i] becomes the largest
    probability, unless confidence is NULL. */
 ALWAYS_INLINE void NAMED(add_temperature_losses)(
@@ -84,6 +85,7 @@ ALWAYS_INLINE void NAMED(add_temperature_losses)(
         sum[SUM_GRADIENT] += score;
         sum[SUM_CURVATURE] += w * curvature;
         sum[SUM_SQUARED_SCORE] += score * score;
+        sum[SUM_WRONG] += d_y < 0.0 ? w : 0.0;
         if (confidence != NULL)
             confidence[i] = inverse;
     }

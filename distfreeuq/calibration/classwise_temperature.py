@@ -84,6 +84,17 @@ class ClasswiseTemperatureResult(CalibrationResult):
         Of every alpha_k.
 
     The other attributes are those of every `CalibrationResult`.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> logits = [[2.0, 0.0], [0.0, 2.0], [1.0, 0.0], [0.0, 1.0]] * 5
+    >>> labels = [0, 1, 1, 1] * 4 + [0, 1, 0, 0]
+    >>> fit = dfu.classwise_temperature_scaling(logits, labels)
+    >>> fit
+    <ClasswiseTemperatureResult T=0.5623..1.617 gamma=inf n=20 K=2>
+    >>> fit.predict([[1.0, 0.0]]).round(3).tolist()
+    [[0.65, 0.35]]
     """
 
     temperatures: FloatArray
@@ -226,8 +237,7 @@ def classwise_temperature_scaling(
     References
     ----------
     .. [D] Zhao, Chen and Oymak (2020), "On the role of dataset quality and
-    heterogeneity
-       in model confidence", Section 4.1, Theorem 4.1, Corollary 4.2.
+       heterogeneity in model confidence", Section 4.1, Theorem 4.1, Corollary 4.2.
 
     Examples
     --------

@@ -52,6 +52,17 @@ class GroupwiseResult(CalibrationResult):
         How `predict` finds the groups of new rows; None: they are given.
 
     The other attributes are those of every `CalibrationResult`.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> logits = [[2.0, 0.0], [0.0, 2.0], [1.0, 0.0], [0.0, 1.0]] * 5
+    >>> labels = [0, 1, 1, 1] * 4 + [0, 1, 0, 0]
+    >>> fit = dfu.groupwise_calibration("temperature", logits, labels)
+    >>> fit
+    <GroupwiseResult temperature groups=2 n=20 K=2>
+    >>> fit.predict([[1.0, 0.0]]).round(3).tolist()
+    [[0.65, 0.35]]
     """
 
     calibrator: str

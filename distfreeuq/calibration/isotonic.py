@@ -33,6 +33,16 @@ class IsotonicResult(CalibrationResult):
 
     The other attributes are those of every `CalibrationResult`. There are no standard
     errors: isotonic estimates converge at the cube-root rate, to no normal law.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> scores = [0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9]
+    >>> fit = dfu.isotonic_calibration(scores, [0, 0, 1, 0, 1, 0, 1, 1])
+    >>> fit
+    <IsotonicResult n=8 K=2>
+    >>> fit.predict([0.35, 0.95]).round(3).tolist()
+    [[0.5, 0.5], [0.0, 1.0]]
     """
 
     knots: tuple[FloatArray, ...]

@@ -50,6 +50,17 @@ class PlattResult(CalibrationResult):
         Whether the targets were Platt's smoothed ones.
 
     The other attributes are those of every `CalibrationResult`.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> logits = [[2.0, 0.0], [0.0, 2.0], [1.0, 0.0], [0.0, 1.0]] * 5
+    >>> labels = [0, 1, 1, 1] * 4 + [0, 1, 0, 0]
+    >>> fit = dfu.platt_scaling(logits, labels)
+    >>> fit
+    <PlattResult n=20 K=2>
+    >>> fit.predict([[1.0, 0.0]]).round(3).tolist()
+    [[0.513, 0.487]]
     """
 
     coef: FloatMatrix

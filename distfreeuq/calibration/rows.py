@@ -22,7 +22,8 @@ from distfreeuq.threads import threads_for
 MAX_BLOCKS = 64
 _BLOCK_ENTRIES = 1 << 12
 
-LOSS, GRADIENT, CURVATURE, SQUARED_SCORE = range(4)
+N_SUMS = 5
+LOSS, GRADIENT, CURVATURE, SQUARED_SCORE, WRONG = range(N_SUMS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +147,15 @@ def temperature_sums(
     active: BoolArray | None = None,
     confidence: FloatArray | None = None,
 ) -> FloatMatrix:
-    """Return weighted sums (G, 4) over each group's rows at its inverse temperature.
+    """Return weighted sums (G, 5) over each group's rows at its inverse temperature.
 
-    Columns: loss, its first and second derivative in alpha, squared scores. Groups that
-    are not `active` are zero. `confidence` (n,), if given, receives the largest
-    probability of every row of an active group.
+    Columns: loss, its first and second derivative in alpha, squared scores, and the
+    rows whose label has not the largest logit. Groups that are not `active` are zero.
+    `confidence` (n,), if given, receives the largest probability of every row of an
+    active group.
     """
     n_groups = alphas.size
-    blocks = np.zeros((count_blocks(rows.logits), n_groups, 4))
+    blocks = np.zeros((count_blocks(rows.logits), n_groups, N_SUMS))
     everyone = np.ones(n_groups, dtype=bool) if active is None else active
     _scaling._sum_temperature_losses(
         brier,

@@ -143,4 +143,6 @@ def _solve_nested(
         sums = losses(alphas, clipped)
         return np.asarray(sums.sum(axis=0, keepdims=True))
 
-    return solve_increasing(evaluate, bounds, np.array([np.median(alone[own])]))
+    # the gradient has kinks, beyond which a last step would not be to rounding
+    start = np.array([np.median(alone[own])])
+    return solve_increasing(evaluate, bounds, start, last_step=1e-13)

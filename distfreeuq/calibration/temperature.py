@@ -59,6 +59,17 @@ class TemperatureResult(CalibrationResult):
         Of the inverse temperature.
 
     The other attributes are those of every `CalibrationResult`.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> logits = [[2.0, 0.0], [0.0, 2.0], [1.0, 0.0], [0.0, 1.0]] * 5
+    >>> labels = [0, 1, 1, 1] * 4 + [0, 1, 0, 0]
+    >>> fit = dfu.temperature_scaling(logits, labels)
+    >>> fit
+    <TemperatureResult T=0.9881 nll n=20 K=2>
+    >>> fit.predict([[1.0, 0.0]]).round(3).tolist()
+    [[0.733, 0.267]]
     """
 
     temperature: float
@@ -187,8 +198,7 @@ def temperature_scaling(
     .. [1] Guo, Pleiss, Sun and Weinberger (2017), "On calibration of modern neural
        networks", ICML.
     .. [D] Zhao, Chen and Oymak (2020), "On the role of dataset quality and
-    heterogeneity
-       in model confidence", Theorem 4.1.
+       heterogeneity in model confidence", Theorem 4.1.
 
     Examples
     --------

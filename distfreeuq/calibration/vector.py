@@ -45,6 +45,17 @@ class VectorResult(CalibrationResult):
     ridge : float
 
     The other attributes are those of every `CalibrationResult`.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> logits = [[2.0, 0.0], [0.0, 2.0], [1.0, 0.0], [0.0, 1.0]] * 5
+    >>> labels = [0, 1, 1, 1] * 4 + [0, 1, 0, 0]
+    >>> fit = dfu.vector_scaling(logits, labels)
+    >>> fit
+    <VectorResult n=20 K=2>
+    >>> fit.predict([[1.0, 0.0]]).round(3).tolist()
+    [[0.356, 0.644]]
     """
 
     scale: FloatArray

@@ -38,7 +38,7 @@ def tops_of(logits, n_blocks=3, threads=1):
 
 def temperature_sums(brier, rows, *, active=None, n_blocks=3, threads=1):
     n_groups = rows["alphas"].size
-    sums = np.zeros((n_blocks, n_groups, 4))
+    sums = np.zeros((n_blocks, n_groups, 5))
     confidence = np.full(len(rows["logits"]), -7.0)
     kernel._sum_temperature_losses(
         brier,
@@ -104,7 +104,7 @@ def test_tops_and_extremes(rows):
 def test_temperature_sums(rows, brier):
     sums, confidence = temperature_sums(brier, rows)
     expected, expected_confidence = twin.temperature_losses(brier, **rows)
-    for j in range(4):
+    for j in range(5):
         assert_close(sums[:, j], expected[:, j], rtol=1e-10)
     assert_close(confidence, expected_confidence)
 
