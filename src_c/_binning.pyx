@@ -14,9 +14,9 @@ cdef enum:
     TABLE_SIZE = 4096  # buckets of the table of edges: 16 KiB, half of a level-1 cache
 
 cdef extern from "cell_sums.h" nogil:
-    void sum_cells_f32(const float *, const int64_t *, const double *, double *, double *,
+    void sum_cells_f32(const float *, const int64_t *, const double *, double *,
                        ptrdiff_t, ptrdiff_t, ptrdiff_t)
-    void sum_cells_f64(const double *, const int64_t *, const double *, double *, double *,
+    void sum_cells_f64(const double *, const int64_t *, const double *, double *,
                        ptrdiff_t, ptrdiff_t, ptrdiff_t)
 
 
@@ -265,13 +265,12 @@ def _sum_cells(
     const int64_t[::1] cells,
     const double[::1] weights,
     double[:, :, ::1] totals,
-    double[:, :, ::1] squares,
     int threads,
 ):
-    """Add to totals[b, m] and squares[b, m] block b's weighted rows in cell m, and squares.
+    """Add to totals[b, m] the weighted rows of block b in cell m; negative cells are none.
 
-    The blocks of rows are as many as the outputs have room for, so that sums over them do
-    not depend on the number of threads. Negative cells are none.
+    The blocks are as many as the output has room for: sums over them do not depend on the
+    number of threads.
     """
     cdef ptrdiff_t n = rows.shape[0], K = rows.shape[1], b, start, stop
     cdef ptrdiff_t n_blocks = totals.shape[0]
@@ -282,7 +281,7 @@ def _sum_cells(
         stop = (b + 1) * n // n_blocks
         if floating is float:
             sum_cells_f32(&rows[0, 0], &cells[0], &weights[0], &totals[b, 0, 0],
-                          &squares[b, 0, 0], K, start, stop)
+                          K, start, stop)
         else:
             sum_cells_f64(&rows[0, 0], &cells[0], &weights[0], &totals[b, 0, 0],
-                          &squares[b, 0, 0], K, start, stop)
+                          K, start, stop)

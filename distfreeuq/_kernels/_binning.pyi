@@ -50,6 +50,5 @@ def _sum_cells(
     cells: IntArray,
     weights: FloatArray,
     totals: FloatMatrix,
-    squares: FloatMatrix,
     threads: int,
 ) -> None: ...

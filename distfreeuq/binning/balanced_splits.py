@@ -4,9 +4,9 @@ A split at an order statistic of one coordinate leaves the rows on either side
 independent draws from their parts, given the boundary and the counts; rows on the
 boundary belong to neither. So it goes on inside the parts, and the rows of every cell
 are i.i.d. from it (statistically equivalent blocks): no data is spent on choosing the
-cells but the rows on boundaries. This needs the coordinate of each split to be fixed by
-a schedule, or chosen from *other* rows. Chosen from the rows' own spread, the cells'
-rows would not be draws from them.
+cells but the rows on boundaries. This needs the coordinate and the rank of each split
+to be fixed by a schedule, or chosen from *other* rows. Chosen from the rows' own
+spread, the cells' rows would not be draws from them.
 
 Where many rows share the boundary's coordinate, they are i.i.d. given it: they become a
 part of their own, and are split further by the other coordinates.
@@ -20,7 +20,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from distfreeuq._typing import FloatMatrix, IntArray
-from distfreeuq.binning.counting import sum_cells
 from distfreeuq.binning.simplex import SimplexCells
 from distfreeuq.binning.uniform_mass import (
     makes_a_bin,
@@ -28,6 +27,9 @@ from distfreeuq.binning.uniform_mass import (
     order_statistics,
 )
 from distfreeuq.results import read_only
+
+_ENTRIES = 1 << 18
+"""Of other rows that choose the splits: more would only take longer."""
 
 
 @dataclass(slots=True)
@@ -58,8 +60,9 @@ def balanced_cells(
     schedule : sequence of int
         The coordinate of the j-th split, level by level; begun again when it ends.
     others : ndarray (n', K), optional
-        Independent rows. A part is then split along the coordinate in which the others
-        vary most there, and by the schedule only if they do not vary.
+        Independent rows. A part is then split along the coordinate, and at the rank,
+        that leave the others there the least variance of that coordinate; in halves
+        and by the schedule only if they do not vary.
     """
     tree = _Tree()
     boundary: list[int] = []
@@ -68,9 +71,6 @@ def balanced_cells(
     where = _Others(others) if others is not None else None
     n_splits = 0
     while level:
-        spread = None
-        if where is not None and any(part.n_bins > 1 for part in level):
-            spread = where.spread(len(level))
         parts: list[_Part] = []
         for i, part in enumerate(level):
             free = [k for k in range(n_classes) if k not in part.fixed]
@@ -79,10 +79,12 @@ def balanced_cells(
                 continue
             turn = [schedule[(n_splits + j) % len(schedule)] for j in range(n_classes)]
             column = next((k for k in turn if k not in part.fixed), free[0])
-            if spread is not None and spread[i, free].max() > 0.0:
-                column = free[int(np.argmax(spread[i, free]))]
+            below = (part.n_bins + 1) // 2
+            if where is not None:
+                choice = where.choose(i, part.n_bins, free)
+                column, below = choice if choice is not None else (column, below)
             n_splits += 1
-            parts += _split(tree, part, probs, column, boundary)
+            parts += _split(tree, part, probs, column, below, boundary)
         if where is not None:
             where.descend(tree, level, parts)
         level = parts
@@ -90,22 +92,29 @@ def balanced_cells(
 
 
 def _split(
-    tree: _Tree, part: _Part, probs: FloatMatrix, column: int, boundary: list[int]
+    tree: _Tree,
+    part: _Part,
+    probs: FloatMatrix,
+    column: int,
+    n_below: int,
+    boundary: list[int],
 ) -> list[_Part]:
-    """Split one part at an order statistic; return the two or three parts it leaves."""
+    """Split one part at an order statistic; return the two or three parts it leaves.
+
+    The rank is such that `n_below` of the part's cells are due to the rows below.
+    """
     values = probs[part.rows, column]
-    n, first_half = part.rows.size, (part.n_bins + 1) // 2
-    rank = -(-first_half * (n + 1) // part.n_bins)
+    n = part.rows.size
+    rank = -(-n_below * (n + 1) // part.n_bins)
     value, shared = order_statistics(values, np.array([rank]))
     t = float(value[0])
     below, above = part.rows[values < t], part.rows[values > t]
     if not makes_a_bin(shared, n, part.n_bins)[0]:
         boundary += part.rows[values == t].tolist()
         node = tree.add(part.parent, part.side, column, t, strict=False)
-        second_half = part.n_bins - first_half
         return [
-            _Part(below, first_half, node, 0, part.fixed),
-            _Part(above, second_half, node, 1, part.fixed),
+            _Part(below, n_below, node, 0, part.fixed),
+            _Part(above, part.n_bins - n_below, node, 1, part.fixed),
         ]
     # Three parts: below, at and above. How many cells each gets depends on counts
     # alone.
@@ -174,47 +183,54 @@ class _Tree:
 
 
 class _Others:
-    """Where the other rows are, while the simplex is being split."""
+    """Where other rows are while the simplex is being split, and where they differ."""
 
     def __init__(self, probs: FloatMatrix) -> None:
-        self.probs = probs
-        self.part = np.zeros(probs.shape[0], dtype=np.int64)
+        # a few rows are enough to choose a class and a rank
+        step = -(-probs.size // _ENTRIES)
+        self.probs = probs[::step]
+        self.part = np.zeros(self.probs.shape[0], dtype=np.int64)
 
-    def spread(self, n_parts: int) -> FloatMatrix:
-        """Return the variance of each coordinate in each part, shape (parts, K)."""
-        counts = np.bincount(self.part[self.part >= 0], minlength=n_parts)
-        ones = np.ones(self.part.size)
-        totals, squares = sum_cells(self.probs, self.part, ones, n_parts)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = totals / counts[:, None]
-            variance = squares / counts[:, None] - mean**2
-        # a few units in the last place are no spread
-        return np.where(variance > 1e-14, variance, 0.0)
+    def choose(self, part: int, n_bins: int, free: list[int]) -> tuple[int, int] | None:
+        """Return the class and the number of cells below its split; None if all alike.
+
+        The split that leaves the least variance of its own class's probability.
+        """
+        members = self.probs[self.part == part][:, free].astype(np.float64)
+        n = members.shape[0]
+        if n < 2:
+            return None
+        sums = np.cumsum(np.sort(members, axis=0), axis=0)
+        below = np.arange(1, n_bins)
+        size = np.clip(np.rint(below * n / n_bins).astype(np.int64), 1, n - 1)[:, None]
+        lower = sums[size[:, 0] - 1]
+        gap = lower / size - (sums[-1] - lower) / (n - size)
+        gained = gap**2 * size * (n - size)
+        j, k = np.unravel_index(int(np.argmax(gained)), gained.shape)
+        # a few units in the last place are no variance
+        return (free[k], int(below[j])) if gained[j, k] > 1e-14 * n * n else None
 
     def descend(self, tree: _Tree, level: list[_Part], parts: list[_Part]) -> None:
         """Move every row from its part of this level to its part of the next one."""
-        start = np.full(len(level), -1, dtype=np.int64)
-        for i, part in enumerate(level):
-            at_root = part.parent < 0
-            if at_root and tree.column:
-                start[i] = 0
-            elif not at_root:
-                start[i] = tree.child[part.parent][part.side]
-        node = np.where(self.part >= 0, start[self.part], -1)
-        out = np.full(self.part.size, -1, dtype=np.int64)
-        moving = np.flatnonzero(node >= 0)
         column, threshold = np.array(tree.column), np.array(tree.threshold)
-        strict = np.array(tree.strict)
-        child = np.array(tree.child).reshape(-1, 2)
-        lookup = np.full((len(tree.column), 2), -1, dtype=np.int64)
+        strict, child = np.array(tree.strict), np.array(tree.child).reshape(-1, 2)
+        arrives = np.full((column.size, 2), -1, dtype=np.int64)
         for i, part in enumerate(parts):
-            lookup[part.parent, part.side] = i
-        while moving.size:
+            arrives[part.parent, part.side] = i
+        first = [
+            (0 if tree.column else -1)
+            if part.parent < 0
+            else tree.child[part.parent][part.side]
+            for part in level
+        ]
+        node = np.where(self.part >= 0, np.array(first)[self.part], -1)
+        self.part = np.full(self.part.size, -1, dtype=np.int64)
+        moving = np.flatnonzero(node >= 0)
+        while moving.size:  # through the two splits that make three parts
             here = node[moving]
             x, t = self.probs[moving, column[here]], threshold[here]
-            sides = np.where(strict[here], x >= t, x > t).astype(np.int64)
-            arrived = lookup[here, sides]
-            out[moving] = arrived
-            node[moving] = child[here, sides]
+            side = np.where(strict[here], x >= t, x > t).astype(np.int64)
+            arrived = arrives[here, side]
+            self.part[moving] = arrived
+            node[moving] = child[here, side]
             moving = moving[(arrived < 0) & (node[moving] >= 0)]
-        self.part = out

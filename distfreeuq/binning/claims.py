@@ -93,8 +93,8 @@ def weighted_rows(
         kind="calibration",
         upper=largest,
         confidence=1.0 - alpha,
-        reference="Hoeffding, and Maurer & Pontil (2009), for weights times 1{Y in A} "
-        "- Q(A)" + choice.reference,
+        reference="Hoeffding (1963) and Maurer & Pontil (2009), for weights times "
+        "1{Y in A} - Q(A)" + choice.reference,
         assumptions=(
             "calibration rows i.i.d.",
             _ELSEWHERE,

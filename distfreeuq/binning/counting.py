@@ -34,18 +34,6 @@ def sum_weights(
     return sums, squares
 
 
-def sum_cells(
-    probs: FloatMatrix, cells: IntArray, weights: FloatArray, n_cells: int
-) -> tuple[FloatMatrix, FloatMatrix]:
-    """Return the weighted sums of each cell's rows and of their squares (M, K)."""
-    n, n_classes = probs.shape
-    n_blocks = max(1, min(_MOST_BLOCKS, n // _ROWS_PER_BLOCK))
-    totals = np.zeros((n_blocks, n_cells, n_classes))
-    squares = np.zeros_like(totals)
-    _binning._sum_cells(probs, cells, weights, totals, squares, threads_for(probs.size))
-    return totals.sum(axis=0), squares.sum(axis=0)
-
-
 def mean_scores(
     scores: FloatArray, bins: IntArray, weights: FloatArray, n_bins: int
 ) -> FloatArray:
@@ -60,10 +48,13 @@ def mean_rows(
     probs: FloatMatrix, bins: IntArray, weights: FloatArray | None, n_bins: int
 ) -> FloatMatrix:
     """Return the (weighted) mean row of each bin, NaN in empty ones, (n_bins, K)."""
-    row_weight = np.ones(probs.shape[0]) if weights is None else weights
-    totals, _ = sum_cells(probs, bins, row_weight, n_bins)
+    n, n_classes = probs.shape
+    row_weight = np.ones(n) if weights is None else weights
+    n_blocks = max(1, min(_MOST_BLOCKS, n // _ROWS_PER_BLOCK))
+    totals = np.zeros((n_blocks, n_bins, n_classes))
+    _binning._sum_cells(probs, bins, row_weight, totals, threads_for(probs.size))
     mass = np.bincount(bins + 1, weights=row_weight, minlength=n_bins + 1)[1:]
-    return divide(totals, mass[:, None])
+    return divide(totals.sum(axis=0), mass[:, None])
 
 
 def divide(part: FloatArray | IntArray, whole: FloatArray | IntArray) -> FloatArray:

@@ -36,7 +36,7 @@ def event_radii(
 ) -> tuple[Radii, FloatArray]:
     """Return radii and intervals on the target, and the source's part of the radii.
 
-    Known weights are bounded weights of the rows: Hoeffding's and Bernstein's bounds at
+    Known weights are bounded weights of the rows: Chernoff's and Bernstein's bounds at
     half of alpha each. Of unknown ones, Hoeffding's bound for the worst in the region.
     """
     n = rows.sum(axis=-1)

@@ -85,8 +85,9 @@ def histogram_binning(
     bound : str
         "auto": the smallest valid one. "clopper-pearson": exact binomial bounds, for
         every subset of classes. "hoeffding": the paper's. "weissman", "mcdiarmid": see
-        `distfreeuq.bounds`. With sample weights "hoeffding", "bernstein", or "auto",
-        which spends half of alpha on each.
+        `distfreeuq.bounds`. With sample weights "hoeffding", and for one probability
+        per bin also "chernoff", "bernstein", or "auto", which spends half of alpha on
+        each of these two.
     sample_weight : array_like (n,), optional
         w(x) = q(x)/p(x) of the rows, up to scale, for covariate shift.
     weight_bound : float, optional
@@ -112,19 +113,19 @@ def histogram_binning(
 
     - Bins fixed in advance (equal width, your edges, your function): every row counts.
     - `split` or `partition_on`: bins of one score are at order statistics of those
-    rows,
-      and every remaining row counts.
+      rows, and every remaining row counts.
     - Neither, "uniform-mass": edges at the calibration rows' own order statistics, of
-    rank
-      ceil(b (n+1) / M). The rows between two edges are i.i.d. from there; a row on an
-      edge belongs to no bin. This spends M - 1 rows on the bins where a split would
-      spend half of them, so that it is the default whenever it can fill the bins, n +
-      1 >= 2 M: a choice by counts alone.
+      rank ceil(b (n+1) / M). The rows between two edges are i.i.d. from there; a row on
+      an edge belongs to no bin. This spends M - 1 rows on the bins where a split would
+      spend half of them; it is the default, because N_m is then larger for every n that
+      can fill the bins, n + 1 >= 2 M: a choice by counts alone.
 
     Cells of the simplex are made by splits at order statistics, of one class's
     probability each, and again the rows inside a cell are i.i.d. from it, provided that
-    the class of each split does not depend on them: it is given by `coordinates`, or
-    it is the one that varies most among the rows of `partition_on` (or `split`) there.
+    the class and the rank of each split do not depend on them. Either the classes take
+    turns (`coordinates`) and each split halves the rows; or the rows of `split` or
+    `partition_on` choose, by where their own variance falls most. The latter is better
+    by far where probabilities are near 0 and 1; `split=0.1` is mostly enough.
 
     All this holds for any scores, however discrete. Rows on an edge belong to no bin;
     where as many share it as make half a bin, they are i.i.d. given that score, and
@@ -138,8 +139,7 @@ def histogram_binning(
     ----------
     .. [A] Podkopaev and Ramdas (2021), UAI. Section 3, Theorems 3 and 4.
     .. [1] Gupta and Ramdas (2021), "Distribution-free calibration guarantees for
-    histogram
-       binning without sample splitting", ICML.
+       histogram binning without sample splitting", ICML.
 
     Examples
     --------
@@ -173,8 +173,11 @@ def histogram_binning(
         must = "False: only class-wise frequencies do not sum to one by themselves"
         door.refuse("renormalize", must, "True")
     weights, weight_bound = _weights(door, sample_weight, weight_bound, n_rows)
-    bound = door.choice(bound, "bound", BOUNDS if weights is None else WEIGHTED_BOUNDS)
     of_scores = mode != "canonical" or n_classes == 2
+    offered = BOUNDS
+    if weights is not None:
+        offered = WEIGHTED_BOUNDS if of_scores else ("auto", "hoeffding")
+    bound = door.choice(bound, "bound", offered)
     name, fixed = _fixed_bins(door, scheme, mode, n_bins, of_scores)
     schedule = _schedule(door, coordinates, n_classes, fixed is None and not of_scores)
 

@@ -17,10 +17,16 @@ from distfreeuq._typing import FloatArray, FloatMatrix, IntArray, IntMatrix
 from distfreeuq.binning.counting import divide
 from distfreeuq.bounds.binning import SMALLEST_LEVEL, subset_level
 
-Bound = Literal["clopper-pearson", "hoeffding", "weissman", "mcdiarmid", "bernstein"]
+Bound = Literal["clopper-pearson", "mcdiarmid"]
 
-BOUNDS = ("auto", "clopper-pearson", "hoeffding", "weissman", "mcdiarmid")
-WEIGHTED_BOUNDS = ("auto", "hoeffding", "bernstein")
+BOUNDS: tuple[str, ...] = (
+    "auto",
+    "clopper-pearson",
+    "hoeffding",
+    "weissman",
+    "mcdiarmid",
+)
+WEIGHTED_BOUNDS: tuple[str, ...] = ("auto", "hoeffding", "chernoff", "bernstein")
 
 TRIVIAL_L1 = 2.0
 TRIVIAL_PROBABILITY = 1.0

@@ -271,8 +271,8 @@ class BinningResult(Result):
           differences and one from ratios, both of which hold wherever the region does.
 
         For two classes in canonical mode the interval of the probability itself is
-        carried over, exactly. Class-wise and top-label, the first term is
-        a Hoeffding bound (with known weights also a Bernstein bound) for weighted rows.
+        carried over, exactly. Class-wise and top-label, the first term is Hoeffding's
+        bound for weighted rows (with known weights Chernoff's and Bernstein's).
         All of it holds with probability at least 1 - alpha - delta, even if the same
         rows gave the weights and the frequencies.
 

@@ -87,32 +87,41 @@ def weighted_binomial_radii(
 ) -> Radii:
     """Return radii and intervals of one weighted frequency per bin: that of label 1.
 
-    `"auto"` spends half of alpha on each of the two bounds and takes the smaller.
+    `"auto"` spends half of alpha on Chernoff's and half on Bernstein's bound, and what
+    holds by both is kept.
     """
-    frequencies = counts.frequencies[..., 1]
+    center = counts.frequencies[..., 1]
     total = counts.sums.sum(axis=-1)
-    share = alpha / 2.0 if bound == "auto" else alpha
+    mean = divide(total, counts.n)
     if weight_bound is None:
-        name = "weissman, effective counts"
-        radius = bounds.binning_weissman(counts.effective, n_bins, 2, alpha) / 2.0
-    else:
-        name = "hoeffding and bernstein, weighted"
-        by_range = (
-            bounds.weighted_hoeffding(
-                counts.n, divide(total, counts.n), weight_bound, n_bins, 2, share
-            )
-            / 2.0
+        plain = bounds.binning_weissman(counts.effective, n_bins, 2, alpha) / 2.0
+        return _of_radius(center, plain, "weissman, effective counts")
+    if bound == "hoeffding":
+        settings = (weight_bound, n_bins, 2, alpha)
+        plain = bounds.weighted_hoeffding(counts.n, mean, *settings) / 2.0
+        return _of_radius(center, plain, "hoeffding, weighted")
+    share = (alpha / 2.0 if bound == "auto" else alpha) / n_bins
+    low, high = around(center, np.ones(center.shape))
+    if bound in ("auto", "chernoff"):
+        low, high = bounds.weighted_chernoff(
+            counts.n, center, mean, weight_bound, share
         )
-        by_variance = bounds.weighted_bernstein(
+    if bound in ("auto", "bernstein"):
+        plain = bounds.weighted_bernstein(
             counts.n,
             (counts.sums[..., 1], total),
             (counts.squares[..., 1], counts.squares.sum(axis=-1)),
             weight_bound,
-            share / n_bins,
+            share,
         )
-        radius = np.minimum(by_range, by_variance)
-        if bound != "auto":
-            name = f"{bound}, weighted"
-            radius = by_range if bound == "hoeffding" else by_variance
+        least, most = around(center, plain)
+        low, high = np.maximum(low, least), np.minimum(high, most)
+    radius = np.fmax(center - low, high - center)
+    radius = np.where(np.isnan(center), TRIVIAL_PROBABILITY, radius)
+    name = "chernoff and bernstein" if bound == "auto" else bound
+    return Radii(radius, low, high, f"{name}, weighted")
+
+
+def _of_radius(center: FloatArray, radius: FloatArray, name: str) -> Radii:
     radius = np.minimum(radius, TRIVIAL_PROBABILITY)
-    return Radii(radius, *around(frequencies, radius), name)
+    return Radii(radius, *around(center, radius), name)

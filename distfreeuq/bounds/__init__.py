@@ -9,6 +9,7 @@ from distfreeuq.bounds.binning import (
     empirical_bernstein,
     subset_clopper_pearson,
     weighted_bernstein,
+    weighted_chernoff,
     weighted_hoeffding,
 )
 from distfreeuq.bounds.conformal import (
@@ -73,5 +74,6 @@ __all__ = [
     "subset_clopper_pearson",
     "theorem4_printed",
     "weighted_bernstein",
+    "weighted_chernoff",
     "weighted_hoeffding",
 ]

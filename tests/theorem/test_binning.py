@@ -12,7 +12,7 @@ import distfreeuq as dfu
 from distfreeuq import bounds, scenarios
 from distfreeuq.binning.balanced_splits import balanced_cells
 from distfreeuq.binning.canonical import reweighted, target_radii
-from distfreeuq.binning.radii import BOUNDS, multinomial_radii
+from distfreeuq.binning.radii import BOUNDS, WEIGHTED_BOUNDS, multinomial_radii
 from distfreeuq.binning.target import TargetWeights
 from tests.theorem.binomial import Judge, RefutedError
 
@@ -351,7 +351,7 @@ def test_one_probability_per_bin_under_label_shift(judge, large, mode):
 # ------------------------------------------------------------ known, bounded w(x)
 
 
-@pytest.mark.parametrize("bound", ["auto", "hoeffding", "bernstein"])
+@pytest.mark.parametrize("bound", WEIGHTED_BOUNDS)
 def test_weighted_rows_with_the_true_ratio(judge, bound):
     """Source scores U(0, 1), target density 2s: the ratio is 2s, at most 2."""
     generator = np.random.default_rng(13)

@@ -207,6 +207,25 @@ def test_coordinates_come_from_where_other_rows_vary(rows):
     assert constant.partition.column.tolist() == [0, 1, 2]  # by the schedule
 
 
+def test_ranks_come_from_where_other_rows_differ():
+    """A tenth of the rows is sure of class 0: the first of ten splits parts these."""
+    rng = np.random.default_rng(7)
+
+    def sample(n):
+        first = np.where(
+            rng.random(n) < 0.1, rng.uniform(0.9, 1, n), 0.1 * rng.random(n)
+        )
+        rest = rng.dirichlet([1, 1], size=n) * (1 - first[:, None])
+        return np.column_stack([first, rest])
+
+    probs, others = sample(1000), sample(1000)
+    cells, boundary = balanced_cells(probs, 10, range(3), others)
+    assert cells.column[0] == 0
+    assert cells.threshold[0] == np.sort(probs[:, 0])[901 - 1]  # ceil(9 * 1001 / 10)
+    counts = np.bincount(np.delete(cells.assign(probs), boundary), minlength=10)
+    assert counts.min() >= 98
+
+
 def test_rows_that_share_a_boundary_are_split_further():
     """Half of the rows have probability 0 of class 0: the rest is split by class 1."""
     rng = np.random.default_rng(1)

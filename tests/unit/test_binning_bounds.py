@@ -146,6 +146,20 @@ def test_weighted_bernstein_ends_solve_its_inequality():
     assert all(gap(q) > -1e-9 for q in (frequency - 2 * radius, frequency + 2 * radius))
 
 
+def test_chernoff_ends_solve_their_equation_and_are_within_hoeffding():
+    n, share, mean = np.array([50, 50, 400, 400]), [0.0, 0.4, 0.4, 1.0], [1, 1.5, 1, 2]
+    low, high = bounds.weighted_chernoff(n, share, mean, 2.0, 0.05)
+    radius = bounds.weighted_hoeffding(n, mean, 2.0, 1, 2, 0.05) / 2
+    assert (share - low <= radius).all() and (high - share <= radius).all()
+    assert low[0] == 0 and high[3] == pytest.approx(1) and (low <= high).all()
+    for i, end in [(0, high[0]), (1, low[1]), (1, high[1]), (2, high[2]), (3, low[3])]:
+        average = end + mean[i] / 2 * (share[i] - end)
+        entropy = stats.entropy([average, 1 - average], [end, 1 - end])
+        assert entropy == pytest.approx(math.log(2 / 0.05) / n[i])
+    nothing = bounds.weighted_chernoff([0, 5], [np.nan, np.nan], [np.nan, 0], 2.0, 0.05)
+    assert nothing[0].tolist() == [0, 0] and nothing[1].tolist() == [1, 1]
+
+
 def test_weights_do_not_depend_on_their_scale():
     args = ([300], ([20.0], [250.0]), ([25.0], [310.0]), 2.0, 0.05)
     scaled = ([300], ([60.0], [750.0]), ([225.0], [2790.0]), 6.0, 0.05)

@@ -320,17 +320,19 @@ def test_known_bounded_weights_make_a_claim(source):
     score, hit = source[0][:, 0], (source[1] == 0).astype(int)
     radii = {
         bound: dfu.histogram_binning(score, hit, bound=bound, **options).radius
-        for bound in ("auto", "hoeffding", "bernstein")
+        for bound in ("auto", "hoeffding", "chernoff", "bernstein")
     }
-    halves = {
-        bound: dfu.histogram_binning(
-            score, hit, bound=bound, alpha=0.05, **options
-        ).radius
-        for bound in ("hoeffding", "bernstein")
-    }
-    # "auto" spends half of alpha on each and takes the smaller in every bin
-    smaller = np.minimum(halves["hoeffding"], halves["bernstein"])
-    np.testing.assert_allclose(radii["auto"], smaller)
+    assert (radii["chernoff"] <= radii["hoeffding"]).all()
+    halves = [
+        dfu.histogram_binning(score, hit, bound=bound, alpha=0.05, **options)
+        for bound in ("chernoff", "bernstein")
+    ]
+    # "auto" spends half of alpha on each and keeps what holds by both
+    auto = dfu.histogram_binning(score, hit, **options)
+    np.testing.assert_array_equal(auto.low, np.maximum(halves[0].low, halves[1].low))
+    np.testing.assert_array_equal(auto.high, np.minimum(halves[0].high, halves[1].high))
+    with pytest.raises(dfu.InputError, match="'bound'"):
+        dfu.histogram_binning(*source, bound="bernstein", **options)
     scaled = dfu.histogram_binning(
         score, hit, n_bins=4, sample_weight=10 * weights, weight_bound=20.0
     )

@@ -1,0 +1,346 @@
+"""Paper A, section 3: calibration by binning under label shift, and what bounds cost.
+
+Podkopaev and Ramdas (2021), figure 2(b), on two Gaussians with Fisher's linear
+discriminant; then CIFAR-10 with a made label shift, where the paper has wines; then the
+radii of all bounds side by side. Run it as
+
+    python vignettes/replication/paper_a_binning.py [folder]
+
+It prints the tables and writes the figure into the folder. CIFAR-10's logits are looked
+for where DISTFREEUQ_DATA points, then in ../shared/data beside the project.
+"""
+
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import distfreeuq as dfu
+from distfreeuq import bounds, metrics, plots, scenarios
+
+ALPHA = 0.1
+DELTA = 0.05
+Predict = Callable[[np.ndarray], np.ndarray]
+"""From logits to probabilities."""
+
+CURVES = ("uncorrected", "oracle weights", "BBSE weights")
+
+
+# ------------------------------------------------------------------- figure 2(b)
+
+
+def fit_discriminant(x: np.ndarray, labels: np.ndarray):
+    """Fit Fisher's linear discriminant; return its probability of class 1."""
+    means = np.stack([x[labels == k].mean(axis=0) for k in (0, 1)])
+    share = labels.mean()
+    centred = x - means[labels]
+    precision = np.linalg.inv(centred.T @ centred / (len(x) - 2))
+    slope = precision @ (means[1] - means[0])
+    middle = (means[0] + means[1]) / 2
+    intercept = np.log(share / (1 - share)) - middle @ slope
+    return lambda rows: 1 / (1 + np.exp(-(rows @ slope + intercept)))
+
+
+def binary_curves(
+    n: int = 2000, n_bins: int = 10, n_test: int = 200_000, seed: int = 0
+) -> tuple[dict[str, dfu.BinningResult], pd.DataFrame]:
+    """Calibrate three ways; return the fits and a row per curve and bin.
+
+    A third of 3n source rows trains the discriminant, the others calibrate it; n
+    unlabelled target rows estimate the weights; `test` is a large target sample.
+    """
+    toy = scenarios.binary_gaussians()
+    x, labels = toy.sample(3 * n, "source", rng=seed)
+    score = fit_discriminant(x[:n], labels[:n])
+    probs, labels = score(x[n:]), labels[n:]
+    x_target, labels_target = toy.sample(n + n_test, "target", rng=seed)
+    unlabelled, test = score(x_target[:n]), score(x_target[n:])
+    plain = dfu.histogram_binning(probs, labels, n_bins=n_bins, alpha=ALPHA)
+    estimate = dfu.bbse(probs, labels, unlabelled)
+    fits = {
+        "uncorrected": plain,
+        "oracle weights": plain.under_label_shift(toy.label_weight),
+        "BBSE weights": plain.under_label_shift(estimate, delta=DELTA),
+    }
+    bins = plain.assign(test)
+    rows = np.bincount(bins, minlength=n_bins)
+    ones = np.bincount(bins, weights=labels_target[n:], minlength=n_bins)
+    records = []
+    for name, fit in fits.items():
+        for m in range(fit.n_bins):
+            records.append(
+                {
+                    "curve": name,
+                    "bin": m,
+                    "predicted": fit.frequencies[m, 1],
+                    "observed": ones[m] / rows[m],
+                    "low": fit.low[m, 1],
+                    "high": fit.high[m, 1],
+                }
+            )
+    frame = pd.DataFrame(records)
+    frame["deviation"] = (frame["observed"] - frame["predicted"]).abs()
+    frame["inside"] = frame["observed"].between(frame["low"], frame["high"])
+    return fits, frame
+
+
+def curve_table(frame: pd.DataFrame) -> str:
+    """Return each curve's largest deviation and how many bins are in their bands."""
+    by_curve = frame.groupby("curve", sort=False)
+    table = by_curve.agg(largest_deviation=("deviation", "max"), bins=("bin", "size"))
+    table["inside_their_bands"] = by_curve["inside"].sum()
+    width = (frame["high"] - frame["low"]).groupby(frame["curve"], sort=False)
+    table["mean_width_of_bands"] = width.mean()
+    return table.round(4).to_string()
+
+
+def draw_curves(frame: pd.DataFrame, path: Path) -> None:
+    """Draw observed frequencies on the target against predicted ones, with bands."""
+    ax = plots.new_axes(None, width=5.4, height=4.6, grid="both")
+    ax.plot([0, 1], [0, 1], "k--", linewidth=1, label="calibrated")
+    for name, color, marker in zip(CURVES, plots.CYCLE, "osD", strict=False):
+        part = frame[frame["curve"] == name]
+        ax.plot(part["predicted"], part["observed"], color=color, linewidth=1)
+        ax.errorbar(
+            part["predicted"],
+            part["observed"],
+            xerr=np.vstack(
+                [part["predicted"] - part["low"], part["high"] - part["predicted"]]
+            ).clip(0),
+            fmt=marker,
+            markersize=4,
+            color=color,
+            capsize=2,
+            alpha=0.8,
+            label=name,
+        )
+    ax.set_xlabel("predicted probability of class 1, with its band")
+    ax.set_ylabel("frequency of class 1 on the target")
+    ax.set_title("Paper A, figure 2(b): two Gaussians, LDA", fontsize="medium")
+    ax.legend(loc="upper left", frameon=False, fontsize="small")
+    ax.figure.savefig(path)
+
+
+# ---------------------------------------------------------------------- CIFAR-10
+
+TARGET_PRIOR = np.array([0.30, 0.02, 0.14, 0.02, 0.10, 0.20, 0.02, 0.08, 0.02, 0.10])
+"""Of the made shift; the source's classes are equally frequent."""
+
+
+def cifar10_table(folder: Path, n_rep: int = 10) -> pd.DataFrame:
+    """Calibration errors on a shifted target: uncorrected, reweighted, and by scaling.
+
+    DenseNet-40's 5000 validation rows are the source. The 10000 test rows are resampled
+    to the target's class proportions: half of them, unlabelled, estimate the weights,
+    half test.
+    """
+    source, labels, pool, pool_labels = read_logits(folder)
+    records = []
+    for seed in range(n_rep):
+        rng = np.random.default_rng(seed)
+        weight = (TARGET_PRIOR / np.bincount(pool_labels))[pool_labels]
+        rows = rng.permutation(len(pool))
+        first, second = (
+            rng.choice(half, size=3000, p=weight[half] / weight[half].sum())
+            for half in np.array_split(rows, 2)
+        )
+        methods = calibrate(source, labels, pool[first], seed)
+        truth = pool_labels[second]
+        predicted = pool[second].argmax(axis=1)
+        for name, predict in methods.items():
+            probs = predict(pool[second])
+            records.append(
+                {
+                    "method": name,
+                    "ECE": top_label_ece(probs, predicted, truth, name),
+                    "class-wise ECE": metrics.classwise_ece(probs, truth),
+                    "Brier": metrics.brier_score(probs, truth),
+                    "accuracy": metrics.accuracy(probs, truth),
+                }
+            )
+    return pd.DataFrame(records).groupby("method", sort=False).mean()
+
+
+def top_label_ece(
+    probs: np.ndarray, predicted: np.ndarray, truth: np.ndarray, name: str
+) -> float:
+    """Return the 15-bin ECE; of top-label binning, for the label that it speaks of."""
+    if name.startswith("top-label"):
+        confidence = probs[np.arange(len(predicted)), predicted]
+        return metrics.ece(confidence, truth, predicted=predicted)
+    return metrics.ece(probs, truth)
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Return probabilities by rows."""
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def read_logits(folder: Path) -> tuple[np.ndarray, ...]:
+    """Return validation logits and labels, test logits and labels."""
+    data = np.load(folder / "densenet40_c10_logits.npz")
+    names = ("val_logits", "val_labels", "test_logits", "test_labels")
+    return tuple(data[name].astype(float if "log" in name else int) for name in names)
+
+
+def predicted_and_sure(probs: np.ndarray) -> np.ndarray:
+    """Return the cell of each row: the predicted class, and how sure."""
+    return 3 * probs.argmax(axis=1) + np.digitize(probs.max(axis=1), [0.9, 0.99])
+
+
+def bin_tables(
+    probs: np.ndarray, labels: np.ndarray, seed: int
+) -> dict[str, dfu.BinningResult]:
+    """Bin the source in three ways."""
+    return {
+        "cells": dfu.histogram_binning(
+            probs, labels, n_bins=40, split=0.2, alpha=ALPHA, rng=seed
+        ),
+        "predicted and sure": dfu.histogram_binning(
+            probs, labels, n_bins=30, scheme=predicted_and_sure, alpha=ALPHA
+        ),
+        "top-label bins": dfu.histogram_binning(
+            probs, labels, n_bins=15, mode="top-label", alpha=ALPHA
+        ),
+    }
+
+
+def calibrate(
+    logits: np.ndarray, labels: np.ndarray, unlabelled: np.ndarray, seed: int
+) -> dict[str, Predict]:
+    """Return functions from logits to probabilities, by method."""
+    probs = softmax(logits)
+    estimate = dfu.bbse(probs, labels, softmax(unlabelled))
+    methods: dict[str, Predict] = {"uncalibrated": softmax}
+    for name, fit in bin_tables(probs, labels, seed).items():
+        methods[name] = of_probs(fit)
+        methods[f"{name}, reweighted"] = of_probs(fit.under_label_shift(estimate))
+    scalings = {
+        "temperature": dfu.temperature_scaling(logits, labels),
+        "class-wise temperature": dfu.classwise_temperature_scaling(logits, labels),
+        "vector": dfu.vector_scaling(logits, labels),
+    }
+    for name, fit in scalings.items():
+        methods[name] = fit.predict
+        methods[f"{name}, reweighted"] = adapted(fit, estimate.label_weight)
+    return methods
+
+
+def of_probs(fit: dfu.BinningResult) -> Predict:
+    """Predict from logits; rows in bins without data get the prior, as they should."""
+
+    def predict(logits: np.ndarray) -> np.ndarray:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dfu.EmptyBinWarning)
+            return fit.predict(softmax(logits))
+
+    return predict
+
+
+def adapted(fit, label_weight: np.ndarray) -> Predict:
+    """Scale, then adapt to the target's proportions (paper A, eq. 16)."""
+    return lambda logits: reweight(fit.predict(logits), label_weight)
+
+
+def cifar10_radii(folder: Path) -> pd.DataFrame:
+    """Return what the bounds say there: the median radius on source and target."""
+    source, labels, pool, pool_labels = read_logits(folder)
+    probs, rng = softmax(source), np.random.default_rng(0)
+    weight = (TARGET_PRIOR / np.bincount(pool_labels))[pool_labels]
+    rows = rng.choice(len(pool), size=5000, p=weight / weight.sum())
+    estimate = dfu.bbse(probs, labels, softmax(pool[rows]))
+    records = []
+    for name, fit in bin_tables(probs, labels, 0).items():
+        known = fit.under_label_shift(TARGET_PRIOR / 0.1)
+        region = fit.under_label_shift(estimate, delta=DELTA)
+        some = fit.bin_counts > 0
+        records.append(
+            {
+                "bins": name,
+                "rows in a bin": np.median(fit.bin_counts[some]),
+                "source": np.median(fit.radius[some]),
+                "target, known weights": np.median(known.radius[some]),
+                "target, BBSE region": np.median(region.radius[some]),
+            }
+        )
+    return pd.DataFrame(records).set_index("bins")
+
+
+def reweight(probs: np.ndarray, label_weight: np.ndarray) -> np.ndarray:
+    """Return target posteriors from source ones."""
+    mass = probs * label_weight
+    return mass / mass.sum(axis=1, keepdims=True)
+
+
+# -------------------------------------------------------------------- price list
+
+
+def price_list(n_bins: int = 10, alpha: float = ALPHA) -> pd.DataFrame:
+    """Return the L1 radius of every bound for a bin of n rows.
+
+    The exact bound depends on the counts: shown for equal classes, and for a bin where
+    one class has 95 % of the rows.
+    """
+    records = []
+    for n_classes in (2, 3, 10, 100, 1000):
+        for n in (100, 1000, 10_000):
+            settings = (n, n_bins, n_classes, alpha)
+            even = spread(np.full(n_classes, 1 / n_classes), n)
+            one = np.full(n_classes, 0.05 / (n_classes - 1))
+            one[0] = 0.95
+            exact = bounds.subset_clopper_pearson([even, spread(one, n)], n_bins, alpha)
+            records.append(
+                {
+                    "K": n_classes,
+                    "n": n,
+                    "hoeffding (paper)": float(bounds.binning_hoeffding(*settings)),
+                    "weissman": float(bounds.binning_weissman(*settings)),
+                    "mcdiarmid": float(bounds.binning_mcdiarmid(*settings)),
+                    "exact, even": exact[0],
+                    "exact, one class": exact[1],
+                }
+            )
+    return pd.DataFrame(records)
+
+
+def spread(shares: np.ndarray, n: int) -> np.ndarray:
+    """Return counts near n times the shares that sum to n."""
+    ends = np.round(np.cumsum(shares) * n).astype(int)
+    return np.diff(ends, prepend=0)
+
+
+def find_data() -> Path:
+    """Return the folder of the logits."""
+    default = Path(__file__).parents[2] / ".." / "shared" / "data"
+    root = Path(os.environ.get("DISTFREEUQ_DATA", default))
+    return root / "cifar10-densenet40-logits"
+
+
+def main(folder: Path) -> None:
+    """Print the tables and write the figure."""
+    folder.mkdir(parents=True, exist_ok=True)
+    fits, frame = binary_curves()
+    print("Reliability on the target, two Gaussians (paper A, figure 2(b))")
+    print(curve_table(frame))
+    path = folder / "paper-a-reliability.png"
+    draw_curves(frame, path)
+    print(f"figure: {path}\n")
+    print(fits["BBSE weights"])
+    if find_data().is_dir():
+        print("\nCIFAR-10, DenseNet-40, made label shift: means over 10 repetitions")
+        print(cifar10_table(find_data()).round(4).to_string())
+        print("\nMedian radius of a bin (L1; of top-label bins, of one probability)")
+        print(cifar10_radii(find_data()).round(3).to_string())
+    else:
+        print("CIFAR-10's logits are not there: set DISTFREEUQ_DATA")
+    print("\nL1 radius of one of 10 bins at alpha = 0.1, by bound")
+    print(price_list().round(3).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "figures"))
