@@ -109,7 +109,9 @@ class IsotonicResult(CalibrationResult):
             )
         ]
         headers = ["class", "blocks", "from", "to", "lowest", "highest"]
-        return self._summarise("Isotonic calibration", [], [Table(headers, rows)], [])
+        note = "no standard errors, as isotonic estimates have no normal limit."
+        tables = [Table(headers, rows)]
+        return self._summarise("Isotonic calibration", [], tables, [("Note", note)])
 
     def _default_plot(self, ax: Axes | None) -> Axes:
         from distfreeuq import plots
