@@ -18,6 +18,9 @@ from distfreeuq.label_shift.confusion import Confusion
 _RIDGE = 1e-12
 """Relative; at w = 1 the residual and its covariance both vanish along (1, ..., 1)."""
 
+_FAR = 1e6
+"""A weight that may be as large as this may be anything."""
+
 
 class AndersonRubin:
     """The statistic (C w - mu)' S(w)^-1 (C w - mu) of hard predictions."""
@@ -26,21 +29,50 @@ class AndersonRubin:
         self.c, self.mu = confusion.matrix, confusion.frequencies
         self.n = confusion.n
         self.target = (np.diag(self.mu) - np.outer(self.mu, self.mu)) / confusion.m
+        self.prior = self.c.sum(axis=0)
         self.df = int(((self.c.sum(axis=1) + self.mu) > 0).sum())
 
-    def statistic(self, w: FloatArray) -> tuple[float, FloatArray]:
-        """Return the statistic and its gradient in w, shape (K,)."""
+    def _residual(self, w: FloatArray) -> tuple[FloatArray, FloatMatrix]:
+        """Return C w - mu and its covariance matrix S(w)."""
         cw = self.c @ w
         noise = (np.diag(self.c @ w**2) - np.outer(cw, cw)) / self.n + self.target
         noise[np.diag_indices_from(noise)] += _RIDGE * np.trace(noise)
-        residual = cw - self.mu
-        try:
-            x = np.linalg.solve(noise, residual)
-        except np.linalg.LinAlgError:  # no noise at all in some direction: outside
-            return np.inf, np.zeros_like(w)
-        along = x @ self.c
-        by_noise = (2.0 * w * (x**2 @ self.c) - 2.0 * along * (x @ cw)) / self.n
-        return float(residual @ x), 2.0 * along - by_noise
+        return cw - self.mu, noise
+
+    def statistic(self, w: FloatArray) -> float:
+        """Return the statistic at w, chi-squared in the limit at the true weights."""
+        residual, noise = self._residual(w)
+        return float(residual @ np.linalg.solve(noise, residual))
+
+    def scores(self, w: FloatArray) -> FloatArray:
+        """Return the standardised residuals, whose squares add up to the statistic."""
+        from scipy.linalg import solve_triangular
+
+        residual, noise = self._residual(w)
+        return np.asarray(
+            solve_triangular(np.linalg.cholesky(noise), residual, lower=True)
+        )
+
+    def smallest(self, start: FloatArray, fixed: int | None = None) -> FloatArray:
+        """Return the w >= 0 with the smallest statistic, one weight held if `fixed`.
+
+        Least squares of the standardised residuals: around w = 1 the statistic is a
+        valley as narrow as a thread, which only methods of that kind follow.
+        """
+        from scipy.optimize import least_squares
+
+        free = np.arange(start.size) != fixed
+        w = start.copy()
+
+        def scores(x: FloatArray) -> FloatArray:
+            w[free] = x
+            return self.scores(w)
+
+        x = np.maximum(start[free], 1e-8)
+        solution = least_squares(scores, x, bounds=(0.0, np.inf), x_scale="jac")
+        w[free] = solution.x
+        better = self.statistic(w) <= self.statistic(start)
+        return w if better else start
 
 
 def anderson_rubin_intervals(confusion: Confusion, alpha: float) -> FloatMatrix:
@@ -49,54 +81,59 @@ def anderson_rubin_intervals(confusion: Confusion, alpha: float) -> FloatMatrix:
     They hold for all classes at once. If the region is empty, label shift is
     contradicted: the intervals shrink to the best-fitting weights, with a warning.
     """
-    from scipy.optimize import minimize
+    from scipy.optimize import nnls
 
     test = AndersonRubin(confusion)
-    n_classes = test.mu.size
     limit = float(special.chdtri(test.df, alpha))
-    limits = [(0.0, None)] * n_classes
-    start = _best_fit(test)
-    if test.statistic(start)[0] > limit:
+    best = test.smallest(nnls(test.c, test.mu)[0])
+    if test.statistic(best) > limit:
         warnings.warn(
             f"no weights fit the data at alpha={alpha:g}: label shift is contradicted, "
             "and the intervals are the best-fitting weights alone.",
             DistFreeWarning,
             stacklevel=4,
         )
-        return np.column_stack([start, start])
-    inside = {
-        "type": "ineq",
-        "fun": lambda w: limit - test.statistic(w)[0],
-        "jac": lambda w: -test.statistic(w)[1],
-    }
-
-    def end(k: int, sign: float) -> float:
-        """Return the largest (sign 1) or smallest (sign -1) weight k of the region."""
-        unit = np.zeros(n_classes)
-        unit[k] = -sign
-        solution = minimize(
-            lambda w: float(unit @ w),
-            start,
-            jac=lambda w: unit,
-            bounds=limits,
-            constraints=[inside],
-            method="SLSQP",
-            options={"maxiter": 500, "ftol": 1e-10},
-        )
-        slack = limit * (1.0 + 1e-6)
-        if np.isfinite(solution.x).all() and test.statistic(solution.x)[0] <= slack:
-            return max(float(solution.x[k]), 0.0)
-        return 0.0 if sign < 0 else np.inf  # not found: the widest answer is safe
-
-    return np.array([[end(k, -1.0), end(k, 1.0)] for k in range(n_classes)])
-
-
-def _best_fit(test: AndersonRubin) -> FloatArray:
-    from scipy.optimize import minimize, nnls
-
-    w, _ = nnls(test.c, test.mu)
-    solution = minimize(
-        test.statistic, w, jac=True, bounds=[(0.0, None)] * w.size, method="L-BFGS-B"
+        return np.column_stack([best, best])
+    return np.array(
+        [
+            [_end(test, best, k, sign, limit) for sign in (-1, 1)]
+            for k in range(best.size)
+        ]
     )
-    better = np.isfinite(solution.fun) and solution.fun <= test.statistic(w)[0]
-    return np.asarray(solution.x) if better else np.asarray(w)
+
+
+def _end(
+    test: AndersonRubin, best: FloatArray, k: int, sign: int, limit: float
+) -> float:
+    """Return the smallest (sign -1) or largest (sign 1) weight k of the region.
+
+    Walk outwards until the statistic, smallest over the other weights, exceeds its
+    limit; then bisect.
+    """
+    inside, step = best, max(0.1 * float(best[k]), 0.01)
+
+    def moved(value: float) -> FloatArray:
+        # start on sum p w = 1: off it, the statistic has a pole at equal weights
+        w = inside.copy()
+        w[k] = 0.0
+        rest = float(test.prior @ w)
+        w *= max(1.0 - test.prior[k] * value, 0.0) / rest if rest > 0 else 0.0
+        w[k] = value
+        return test.smallest(w, fixed=k)
+
+    while True:
+        outside = max(float(inside[k]) + sign * step, 0.0)
+        w = moved(outside)
+        if test.statistic(w) > limit:
+            break
+        if outside == 0.0 or outside > _FAR:
+            return 0.0 if outside == 0.0 else np.inf
+        inside, step = w, 2.0 * step
+    while abs(outside - float(inside[k])) > 1e-6 * max(outside, 1e-3):
+        middle = 0.5 * (outside + float(inside[k]))
+        w = moved(middle)
+        if test.statistic(w) > limit:
+            outside = middle
+        else:
+            inside = w
+    return outside

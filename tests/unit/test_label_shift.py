@@ -4,9 +4,14 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import special
 
 import distfreeuq as dfu
-from distfreeuq.label_shift.confusion import Confusion, hard_covariance
+from distfreeuq.label_shift.anderson_rubin import (
+    AndersonRubin,
+    anderson_rubin_intervals,
+)
+from distfreeuq.label_shift.confusion import Confusion, exact_region, hard_covariance
 from distfreeuq.label_shift.homogeneity import compare_means
 from distfreeuq.label_shift.intervals import percentile_intervals
 from distfreeuq.label_shift.likelihood import maximise_likelihood
@@ -503,14 +508,35 @@ def test_methods_that_an_estimator_lacks_are_refused(data):
         dfu.bbse(*data).region(0.0)
 
 
+@pytest.mark.parametrize(
+    ("joint", "target"),
+    [([[80, 20], [25, 75]], [30, 70]), ([[60, 45], [45, 50]], [52, 48])],
+    ids=["good", "weak"],
+)
+def test_anderson_rubin_intervals_are_the_region_projected(joint, target):
+    confusion = Confusion(np.array(joint), np.array(target), 200, 100, False)
+    test, limit = AndersonRubin(confusion), special.chdtri(2, 0.1)
+    grid = np.linspace(0.0, 4.0, 161)
+    inside = np.array(
+        [[test.statistic(np.array([a, b])) <= limit for b in grid] for a in grid]
+    )
+    first, second = grid[inside.any(axis=1)], grid[inside.any(axis=0)]
+    want = [[first.min(), first.max()], [second.min(), second.max()]]
+    got = anderson_rubin_intervals(confusion, 0.1)
+    np.testing.assert_allclose(got, want, atol=0.025)
+    # the wider for what is on the grid
+    assert (got[:, 0] <= np.array(want)[:, 0] + 1e-6).all()
+    assert (got[:, 1] >= np.array(want)[:, 1] - 1e-6).all()
+
+
 def test_an_empty_anderson_rubin_region_is_told():
-    # a class never predicted in the source makes up the target: no label shift
-    joint = np.array([[200, 20, 0], [20, 160, 0], [0, 0, 1]])
-    guesses, labels = np.divmod(np.repeat(np.arange(9), joint.ravel()), 3)
-    target = np.eye(3)[np.repeat([0, 1, 2], [0, 0, 400])]
-    fit = dfu.bbse(np.eye(3)[guesses], labels, target)
-    ends = fit.confint(0.05, "anderson-rubin")
-    assert (ends >= 0).all()
+    # the source's predictions hardly depend on the class, the target's are one-sided
+    joint = np.array([[500, 500], [500, 510]])
+    confusion = Confusion(joint, np.array([1000, 10]), 2010, 1010, False)
+    with pytest.warns(dfu.DistFreeWarning, match="label shift is contradicted"):
+        ends = anderson_rubin_intervals(confusion, 0.05)
+    np.testing.assert_array_equal(ends[:, 0], ends[:, 1])
+    assert exact_region(confusion, 0.05).is_empty
 
 
 def test_regions_say_what_kind_they_are(data):
