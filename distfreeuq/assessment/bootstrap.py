@@ -70,7 +70,8 @@ def _some_samples(
         set_num_threads(1)
     n = several[0].rows.n
     weights: FloatArray = np.empty(n)
-    out: list[FloatMatrix] = [np.empty((len(generators), len(one.names))) for one in several]
+    n_boot = len(generators)
+    out: list[FloatMatrix] = [np.empty((n_boot, len(one.names))) for one in several]
     for b, generator in enumerate(generators):
         words = generator.integers(0, 2**64, (n + 1) // 2, dtype=np.uint64)
         base = several[0].rows.weights

@@ -43,8 +43,8 @@ CLASS_COLUMNS = (
     "classwise_ece",
 )
 
-# Simulated 95% intervals of the ECE cover about 95% from this many times what noise alone
-# gives; at three times 87%, at zero 80%.
+# Simulated 95% intervals of the ECE cover about 95% from this many times what noise
+# alone gives; at three times 87%, at zero 80%.
 NEAR_ZERO = 4.0
 
 
