@@ -18,10 +18,10 @@ _WHAT = {
 }
 
 _PROVED_BY = {
-    "clopper-pearson": "exact: Clopper-Pearson for every subset (theory page, 2)",
+    "clopper-pearson": "exact: Clopper-Pearson for every subset (theory page, 2.1)",
     "hoeffding": "",
     "weissman": "with 2^K - 2 (Weissman et al., 2003)",
-    "mcdiarmid": "by bounded differences (theory page, 2)",
+    "mcdiarmid": "by bounded differences (theory page, 2.1)",
 }
 
 
@@ -43,7 +43,7 @@ OWN_EDGES = Choice(
     (_NOT_ON_AN_EDGE,), "; edges at order statistics: Gupta & Ramdas (2021)"
 )
 OWN_CELLS = Choice(
-    (_NOT_ON_AN_EDGE,), "; statistically equivalent blocks (theory page, 2)"
+    (_NOT_ON_AN_EDGE,), "; statistically equivalent blocks (theory page, 2.2)"
 )
 OWN_CELLS_BY_OTHERS = Choice(
     (
@@ -93,8 +93,8 @@ def weighted_rows(
         kind="calibration",
         upper=largest,
         confidence=1.0 - alpha,
-        reference="Hoeffding (1963) and Maurer & Pontil (2009), for weights times "
-        "1{Y in A} - Q(A)" + choice.reference,
+        reference="Hoeffding (1963) and Maurer & Pontil (2009), for weighted rows "
+        "(theory page, 2.4)" + choice.reference,
         assumptions=(
             "calibration rows i.i.d.",
             _ELSEWHERE,
@@ -146,7 +146,7 @@ def on_target(
         kind="calibration",
         upper=largest,
         confidence=confidence,
-        reference=f"{PAPER_A}, Prop. 1 and Thm 4, repaired (theory page, 2); source: "
+        reference=f"{PAPER_A}, Prop. 1 and Thm 4, repaired (theory page, 2.3); source: "
         + source.reference,
         assumptions=(
             *source.assumptions,

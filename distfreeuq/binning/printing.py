@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -107,13 +108,13 @@ def _canonical(fit: BinningResult, frame: pd.DataFrame) -> Table:
         cells = [str(m), _cut(cell), str(n)]
         shares = fit.frequencies[m]
         if len(names) == 2:
-            cells += [_share(shares[1]), number(fit.low[m, 1]), number(fit.high[m, 1])]
+            cells += [_share(shares[1]), _down(fit.low[m, 1]), _up(fit.high[m, 1])]
         elif len(names) <= _MOST_CLASSES:
             cells += [_share(share) for share in shares]
         else:
             k = 0 if np.isnan(shares[0]) else int(np.argmax(shares))
             cells.append("-" if np.isnan(shares[0]) else f"{names[k]} {shares[k]:.3f}")
-        rows.append([*cells, number(fit.radius[m])])
+        rows.append([*cells, _up(fit.radius[m])])
     return Table(["bin", "cell", "n", *headers, "radius"], rows)
 
 
@@ -135,6 +136,16 @@ def _events(frame: pd.DataFrame) -> Table:
 
 def _share(frequency: float) -> str:
     return "-" if np.isnan(frequency) else number(frequency)
+
+
+def _up(bound: float) -> str:
+    """Return an upper bound, rounded up: what is printed must be true."""
+    return number(math.ceil(bound * 1e4 - 1e-6) / 1e4)
+
+
+def _down(bound: float) -> str:
+    """Return a lower bound, rounded down."""
+    return number(math.floor(bound * 1e4 + 1e-6) / 1e4)
 
 
 def _cut(text: str) -> str:
