@@ -135,6 +135,13 @@ def label_conditional_thresholds(
 # ------------------------------------------------------------------------- bins
 
 
+def uniform_mass(scores: Array, labels: Array, new: Array, n_bins: int) -> Array:
+    edges = np.quantile(scores, np.arange(1, n_bins) / n_bins)
+    counts = count_in_bins(scores, labels, edges, 2)
+    frequencies = counts / counts.sum(axis=1, keepdims=True)
+    return frequencies[np.searchsorted(edges, new, side="left")]
+
+
 def count_in_bins(values: Array, labels: Array, edges: Array, n_classes: int) -> Array:
     bins = np.searchsorted(edges, values, side="left")
     shape = (edges.size + 1, n_classes)
