@@ -6,11 +6,7 @@ from distfreeuq.bounds.binning import (
     binning_smallest,
     binning_weissman,
     clopper_pearson_lower,
-    empirical_bernstein,
     subset_clopper_pearson,
-    weighted_bernstein,
-    weighted_chernoff,
-    weighted_hoeffding,
 )
 from distfreeuq.bounds.conformal import (
     beta_coverage_quantile,
@@ -41,6 +37,12 @@ from distfreeuq.bounds.scaling import (
     cts_excess_risk_tight,
     half_brier_constants,
     nll_constants,
+)
+from distfreeuq.bounds.weighted import (
+    empirical_bernstein,
+    weighted_bernstein,
+    weighted_chernoff,
+    weighted_hoeffding,
 )
 
 __all__ = [
