@@ -151,8 +151,7 @@ def cts_excess_risk(
     References
     ----------
     .. [D] Zhao, Chen and Oymak (2020), "On the role of dataset quality and
-    heterogeneity
-       in model confidence", Theorem 4.1.
+       heterogeneity in model confidence", Theorem 4.1.
 
     Examples
     --------
