@@ -101,11 +101,15 @@ class LossInAlpha:
     def _all_correct(self, at_one: Sums) -> BoolArray:
         """Return which groups have no wrong row: their loss falls with T for ever."""
         correct = at_one[:, WRONG] == 0.0
-        # rows of equal logits are neither right nor wrong, and tell nothing
-        for group in np.flatnonzero(correct & (at_one[:, GRADIENT] == 0.0)):
-            counted = (self.groups == group) & (self.rows.weights > 0.0)
-            own = self.rows.logits[counted]
-            correct[group] = bool((own.min(axis=1) < own.max(axis=1)).any())
+        # rows of equal logits are neither right nor wrong, and tell nothing; nor do
+        # logits so large that exponentials vanish show a gradient
+        still = correct & (at_one[:, GRADIENT] == 0.0)
+        if still.any():
+            rows = np.flatnonzero(still[self.groups] & (self.rows.weights > 0.0))
+            logits = self.rows.logits[rows]
+            differ = logits.min(axis=1) < logits.max(axis=1)
+            told = np.bincount(self.groups[rows], differ, self.n_groups) > 0.0
+            correct &= ~still | told
         return np.asarray(correct)
 
     def _pooled_guess(self, bounds: tuple[float, float]) -> float:
@@ -163,7 +167,7 @@ def solve_increasing(
         fresh = known if known is not None and count == 0 else evaluate(search.x, todo)
         sums[todo] = fresh[todo]
         done = search.update(sums[:, GRADIENT], sums[:, CURVATURE], todo)
-        _take_last_steps(search.x, sums, done & (search.at_bound == 0))
+        _take_last_steps(search.x, sums, done & (search.at_bound == 0), bounds)
         todo &= ~done
         if not todo.any():
             break
@@ -171,13 +175,15 @@ def solve_increasing(
     return Minimum(search.x, sums, search.at_bound)
 
 
-def _take_last_steps(alphas: FloatArray, sums: Sums, found: BoolArray) -> None:
+def _take_last_steps(
+    alphas: FloatArray, sums: Sums, found: BoolArray, bounds: tuple[float, float]
+) -> None:
     """Move minimisers by the Newton step that is left, and the sums with them."""
     with np.errstate(divide="ignore", invalid="ignore"):
         step = np.abs(sums[:, GRADIENT] / sums[:, CURVATURE])
     found = found & (step <= _LAST_STEP * alphas) & (sums[:, CURVATURE] > 0.0)
     gradient, curvature = sums[found, GRADIENT], sums[found, CURVATURE]
-    alphas[found] -= gradient / curvature
+    alphas[found] = np.clip(alphas[found] - gradient / curvature, *bounds)
     sums[found, LOSS] -= 0.5 * gradient**2 / curvature
     sums[found, GRADIENT] = 0.0
 
