@@ -15,7 +15,7 @@ from .harness import Job, Outcome, measure, missing_peers
 from .roofline import best_of, measure_roofline
 
 RESULTS = Path(__file__).parent / "results"
-STANDARD_EFFORT = {"budget": 0.8, "fewest": 3}
+STANDARD_EFFORT = {"budget": 0.5, "fewest": 3}
 
 
 def families() -> list[str]:
@@ -63,7 +63,7 @@ def main() -> int:
         RESULTS.mkdir(exist_ok=True)
         (RESULTS / "standard.txt").write_text(text)
         (RESULTS / "standard.json").write_text(report.as_json(outcomes, roofline))
-        draw_growth(outcomes, roofline, RESULTS / "growth")
+        draw_growth(outcomes, roofline, RESULTS)
     return 0
 
 

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
+import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -17,13 +18,19 @@ _OURS_COLOURS = {1: "#b2182b", 2: "#ef8a62"}
 _PEER_COLOURS = ("#2166ac", "#67a9cf", "#4d4d4d", "#999999", "#5ab4ac")
 
 
-def draw_growth(
-    outcomes: Sequence[Outcome], roofline: Roofline, stem: Path
-) -> list[Path]:
+def draw_growth(outcomes: Sequence[Outcome], roofline: Roofline, folder: Path) -> None:
+    """Write ``growth-<family>`` as PNG and SVG for every family with enough sizes."""
+    for family in dict.fromkeys(outcome.family for outcome in outcomes):
+        own = [outcome for outcome in outcomes if outcome.family == family]
+        panels = _panels(own)
+        if panels:
+            _draw_figure(panels, roofline, folder / f"growth-{family}")
+
+
+def _draw_figure(
+    panels: list[tuple[str, list[Outcome]]], roofline: Roofline, stem: Path
+) -> None:
     """Draw a panel for every job that has at least three sizes along one axis."""
-    panels = _panels(outcomes)
-    if not panels:
-        return []
     n_rows = -(-len(panels) // _COLUMNS)
     figure = Figure(figsize=(4.4 * _COLUMNS, 3.6 * n_rows), layout="constrained")
     FigureCanvasAgg(figure)
@@ -32,12 +39,10 @@ def draw_growth(
         _draw_panel(ax, axis, group, roofline)
     for ax in axes[len(panels) :]:
         ax.set_axis_off()
-    paths = [stem.with_suffix(suffix) for suffix in (".png", ".svg")]
-    for path in paths:
-        # Without its date the file depends on the numbers alone.
-        metadata = {"Date": None} if path.suffix == ".svg" else None
-        figure.savefig(path, dpi=110, metadata=metadata)
-    return paths
+    # Without dates and random names the files depend on the numbers alone.
+    with matplotlib.rc_context({"svg.hashsalt": stem.name}):
+        figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
+    figure.savefig(stem.with_suffix(".png"), dpi=100)
 
 
 def _panels(outcomes: Sequence[Outcome]) -> list[tuple[str, list[Outcome]]]:

@@ -115,9 +115,12 @@ class Timing:
         That ours ran on; 0 for the others, who are left to themselves.
     seconds, median : float
         Best and middle of the runs.
+    processor : float
+        Least processor time of a run, summed over threads.
     waited : float
         Share of the best run that was spent without a processor. On a busy machine this
-        hits long runs more than short ones, so that ratios are not to be trusted.
+        hits long runs more than short ones, so that ratios are not to be trusted; those
+        of processor times then say more.
     runs : int
     peak_bytes : int
         Largest memory that NumPy and Python held at once, results included, in a run
@@ -129,6 +132,7 @@ class Timing:
     threads: int
     seconds: float
     median: float
+    processor: float
     waited: float
     runs: int
     peak_bytes: int
@@ -209,6 +213,7 @@ def _timing(name: str, threads: int, taken: list[Sample], peak: int) -> Timing:
         threads=threads,
         seconds=best.seconds,
         median=statistics.median(sample.seconds for sample in taken),
+        processor=min(sample.processor for sample in taken),
         waited=max(0.0, 1.0 - best.processor / best.seconds),
         runs=len(taken),
         peak_bytes=peak,

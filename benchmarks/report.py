@@ -220,6 +220,7 @@ def as_json(outcomes: Sequence[Outcome], roofline: Roofline) -> str:
                     "threads": timing.threads,
                     "seconds": timing.seconds,
                     "median": timing.median,
+                    "processor": timing.processor,
                     "waited": timing.waited,
                     "runs": timing.runs,
                     "peak_bytes": timing.peak_bytes,
