@@ -20,7 +20,11 @@ from distfreeuq.calibration.result import (
     named_coefficient_rows,
 )
 from distfreeuq.calibration.rows import CalibrationRows, read_rows
-from distfreeuq.calibration.vector_loss import VectorLoss, affine_softmax
+from distfreeuq.calibration.vector_loss import (
+    MAX_STD_ERR_PARAMETERS,
+    VectorLoss,
+    affine_softmax,
+)
 from distfreeuq.exceptions import FitAtBoundWarning
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import read_only
@@ -41,7 +45,8 @@ class VectorResult(CalibrationResult):
         that occur in the labels.
     std_err : ndarray (2, K)
         Of the scales and of the biases: sandwich estimates, weights included; nan where
-        the data do not determine the parameter.
+        the data do not determine the parameter, and beyond 500 classes, where the
+        covariance is not computed.
     ridge : float
 
     The other attributes are those of every `CalibrationResult`.
@@ -119,7 +124,10 @@ class VectorResult(CalibrationResult):
             for name, null in (("scale", "a=1"), ("bias", "b=0"))
         ]
         facts = [("Ridge", f"{self.ridge:g}")] if self.ridge else []
-        return self._summarise("Vector scaling", facts, tables, [])
+        notes = []
+        if 2 * len(self.classes) > MAX_STD_ERR_PARAMETERS:
+            notes.append(("Note", "no standard errors beyond 500 classes."))
+        return self._summarise("Vector scaling", facts, tables, notes)
 
 
 def vector_scaling(

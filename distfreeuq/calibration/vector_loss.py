@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from distfreeuq._kernels import _scaling
@@ -15,6 +17,10 @@ ABSENT_BIAS = -50.0
 """Of a class that no row is labelled as: its optimum is minus infinity."""
 FLAT = 1e-8
 """Curvature in a class's bias below which its parameters have run off to infinity."""
+MAX_NEWTON_PARAMETERS = 400
+"""Beyond these a Hessian takes longer than the gradients it saves."""
+MAX_STD_ERR_PARAMETERS = 1000
+"""Beyond these there are no standard errors."""
 _CHUNK_ENTRIES = 1 << 20
 _SAMPLE_PER_PARAMETER = 25
 _SAMPLE_RIDGE = 1e-3
@@ -86,6 +92,8 @@ class VectorLoss:
         few gradients over all rows remain.
         """
         neutral = self._neutral()[self.free]
+        if neutral.size > MAX_NEWTON_PARAMETERS:
+            return self._minimise_lbfgs(neutral)
         stride = self.rows.n // (_SAMPLE_PER_PARAMETER * neutral.size)
         if stride < 3:
             return minimise_convex(self.evaluate, self.curvature, neutral)
@@ -97,6 +105,37 @@ class VectorLoss:
             sample.evaluate, sample.curvature, neutral, tolerance=_SAMPLE_TOLERANCE
         )
         return minimise_convex(self.evaluate, self.curvature, start)
+
+    def _minimise_lbfgs(self, neutral: FloatArray) -> FloatArray:
+        """Minimise without a Hessian; its diagonal alone makes units comparable."""
+        from scipy.optimize import minimize
+
+        second, _, mass = self._diagonals(neutral)
+        size = np.sqrt(np.concatenate([second, mass])[self.free] + self.ridge)
+        units = 1.0 / np.maximum(size, 1e-3 * size.max())
+
+        def evaluate(steps: FloatArray) -> tuple[float, FloatArray]:
+            loss, gradient = self.evaluate(neutral + units * steps)
+            return loss, units * gradient
+
+        found = minimize(
+            evaluate,
+            np.zeros(neutral.size),
+            jac=True,
+            method="L-BFGS-B",
+            options={
+                "maxcor": 30,
+                "maxiter": 2000,
+                "maxfun": 4000,
+                "ftol": 1e-16,
+                "gtol": 1e-10,
+            },
+        )
+        theta = np.asarray(neutral + units * found.x)
+        if self.ridge == 0.0:  # biases that differ by a constant are the same
+            biases = np.repeat([False, True], self.rows.n_classes)[self.free]
+            theta[biases] -= theta[biases].mean()
+        return theta
 
     def evaluate(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss and its gradient."""
@@ -112,6 +151,11 @@ class VectorLoss:
     def std_err(self, theta: FloatArray) -> tuple[FloatMatrix, BoolArray]:
         """Return sandwich standard errors (2, K), and which classes ran off (K,)."""
         n_classes = self.rows.n_classes
+        if theta.size > MAX_STD_ERR_PARAMETERS:
+            mass = self._diagonals(theta)[2]
+            return np.full((2, n_classes), np.nan), self.free[n_classes:] & (
+                mass < FLAT
+            )
         scores = Gram(2 * n_classes)
         hessian = self._hessian(theta, scores=scores)
         meat = scores.total()[np.ix_(self.free, self.free)]
@@ -137,31 +181,49 @@ class VectorLoss:
         With rows x = (p z, p) it is the mean of diagonals minus x x'. The weighted
         scores of all rows are added to `scores`, if given.
         """
-        rows, n_classes = self.rows, self.rows.n_classes
+        n_classes = self.rows.n_classes
+        products = Gram(2 * n_classes)
+
+        def take(x: FloatMatrix, part: slice) -> None:
+            weights = self.rows.weights[part]
+            products.add(x, weights)
+            if scores is not None:
+                self._subtract_labels(x, part)
+                scores.add(x, weights**2)
+
+        second, mean, mass = self._diagonals(theta, take)
+        hessian = -products.total() / self.rows.total_weight
+        k = np.arange(n_classes)
+        hessian[k, k] += second
+        hessian[k, n_classes + k] += mean
+        hessian[n_classes + k, k] += mean
+        hessian[n_classes + k, n_classes + k] += mass
+        return hessian
+
+    def _diagonals(
+        self,
+        theta: FloatArray,
+        take: Callable[[FloatMatrix, slice], None] | None = None,
+    ) -> FloatMatrix:
+        """Return the means (3, K) of p z^2, p z and p.
+
+        Hands rows (p z, p) to `take`, a chunk at a time, with the place of the chunk.
+        """
+        rows, width = self.rows, 2 * self.rows.n_classes
         scale, bias = self.expand(theta)
-        width = 2 * n_classes
-        products = Gram(width)
         height = min(rows.n, max(1, _CHUNK_ENTRIES // width))
         buffer = np.empty((height, width))
-        sums = np.zeros((count_blocks(rows.logits), 3 * n_classes))
+        sums = np.zeros((count_blocks(rows.logits), 3 * rows.n_classes))
         for first in range(0, rows.n, height):
             part = slice(first, min(first + height, rows.n))
             logits, weights = rows.logits[part], rows.weights[part]
             x = buffer[: len(logits)]
             threads = threads_for(logits.size)
             _scaling._fill_vector_rows(logits, weights, scale, bias, x, sums, threads)
-            products.add(x, weights)
-            if scores is not None:
-                self._subtract_labels(x, part)
-                scores.add(x, weights**2)
-        second, mean, mass = sums.sum(axis=0).reshape(3, n_classes)
-        hessian = -products.total()
-        k = np.arange(n_classes)
-        hessian[k, k] += second
-        hessian[k, n_classes + k] += mean
-        hessian[n_classes + k, k] += mean
-        hessian[n_classes + k, n_classes + k] += mass
-        return hessian / rows.total_weight
+            if take is not None:
+                take(x, part)
+        means = sums.sum(axis=0).reshape(3, rows.n_classes) / rows.total_weight
+        return np.asarray(means)
 
     def _subtract_labels(self, x: FloatMatrix, part: slice) -> None:
         """Turn rows (p z, p) into scores ((p - e) z, p - e), in place."""

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 import distfreeuq as dfu
+from distfreeuq.calibration import vector_loss
 
 
 def draws(n, n_classes, seed, scale=1.0, bias=0.0):
@@ -159,6 +160,31 @@ def test_collinear_logits_leave_parameters_undetermined():
     assert fit.scale[0] == pytest.approx(fit.scale[1], rel=1e-6)
     platt = dfu.platt_scaling(score, labels)
     assert fit.scale.mean() == pytest.approx(platt.slope, rel=1e-6)
+
+
+@pytest.mark.parametrize(("n_classes", "n"), [(201, 1200), (501, 600)])
+def test_many_classes_are_fitted_without_a_hessian(n_classes, n):
+    logits, labels = draws(n, n_classes, 10, scale=0.7)
+    ridge = 0.01
+    fit = dfu.vector_scaling(logits, labels, ridge=ridge)
+    residual = fit.predict(logits) - np.eye(n_classes)[labels]
+    by_scale = (residual * logits).mean(axis=0) + ridge * (fit.scale - 1.0)
+    by_bias = residual.mean(axis=0) + ridge * fit.bias
+    np.testing.assert_allclose(np.concatenate([by_scale, by_bias]), 0.0, atol=1e-7)
+    known = n_classes == 201
+    assert np.isfinite(fit.std_err).all() if known else np.isnan(fit.std_err).all()
+    assert ("no standard errors" in str(fit)) != known
+
+
+def test_many_classes_with_biases_that_sum_to_zero(monkeypatch):
+    """The two ways of minimising agree."""
+    logits, labels = draws(500, 4, 11, scale=[0.4, 1.0, 1.3, 0.7])
+    newton = dfu.vector_scaling(logits, labels)
+    monkeypatch.setattr(vector_loss, "MAX_NEWTON_PARAMETERS", 1)
+    lbfgs = dfu.vector_scaling(logits, labels)
+    np.testing.assert_allclose(lbfgs.scale, newton.scale, rtol=1e-5)
+    np.testing.assert_allclose(lbfgs.bias, newton.bias, atol=1e-5)
+    assert lbfgs.bias.sum() == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("ridge", [-1.0, np.inf, np.nan, None])
