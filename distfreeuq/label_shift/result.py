@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -20,20 +19,16 @@ from distfreeuq._typing import (
 from distfreeuq._validate import Door
 from distfreeuq.exceptions import InputError
 from distfreeuq.guarantees import Guarantee, NoGuarantee
-from distfreeuq.label_shift import bootstrap
 from distfreeuq.label_shift.bcts import BiasCorrectedTemperature
-from distfreeuq.label_shift.confusion import (
-    Confusion,
-    exact_region,
-    norm_region,
-    solve,
-)
+from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.homogeneity import ShiftTest
-from distfreeuq.label_shift.intervals import (
-    normal_intervals,
-    percentile_intervals,
-    standard_errors,
+from distfreeuq.label_shift.inference import (
+    delta_errors,
+    delta_intervals,
+    region_of,
+    resampled_weights,
 )
+from distfreeuq.label_shift.intervals import percentile_intervals
 from distfreeuq.label_shift.posterior import reweight
 from distfreeuq.label_shift.regions import Box, Polytope
 from distfreeuq.label_shift.samples import Samples
@@ -201,12 +196,11 @@ class LabelShiftResult(Result):
         """Standard errors of `raw` by the delta method, shape (K,).
 
         For RLLS those of the unregularised solution: the regularised one varies less,
-        but by a bias that no standard error shows. +inf where the weights are not
-        identified, 0 for known priors. Of a weight that MLLS puts at zero, at most the
-        weight at which the likelihood has fallen to 1/e.
+        at the price of a bias that no standard error shows. +inf where the weights are
+        not identified, 0 for known priors. Of a weight that MLLS puts at zero, at most
+        the weight at which the likelihood has fallen to 1/e.
         """
-        spread = standard_errors(self.covariance, len(self.classes))
-        return read_only(np.minimum(spread, self._falls_by(1.0)))
+        return read_only(delta_errors(self))
 
     def confint(
         self,
@@ -274,54 +268,10 @@ class LabelShiftResult(Result):
             return anderson_rubin_intervals(self.confusion, alpha)
         if method == "bootstrap":
             generator = stream(rng, "bootstrap", door.caller)
-            replicates = self._replicates(n_boot, generator, n_jobs, progress)
-            return percentile_intervals(replicates, alpha)
-        return self._asymptotic(alpha)
-
-    def _asymptotic(self, alpha: float) -> FloatMatrix:
-        spread = standard_errors(self.covariance, len(self.classes))
-        ends = normal_intervals(self._center(), spread, alpha)
-        ends[:, 1] = np.minimum(ends[:, 1], self._falls_by(np.log(2.0 / alpha)))
-        return ends
-
-    def _falls_by(self, drop: float) -> FloatArray:
-        """Return weights by which the log-likelihood has fallen so much, or +inf.
-
-        It is concave, so that its tangent at zero is an upper bound.
-        """
-        out = np.full(len(self.classes), np.inf)
-        if self.slope_at_zero is not None:
-            np.divide(drop, self.slope_at_zero, out=out, where=self.slope_at_zero > 0)
-        return out
-
-    def _center(self) -> FloatArray | None:
-        """Return the estimate that `std_err` is of."""
-        if self.regularization is None or self.confusion is None:
-            return self.raw
-        return solve(self.confusion)
-
-    def _replicates(
-        self,
-        n_boot: int,
-        generator: np.random.Generator,
-        n_jobs: int,
-        progress: bool,
-    ) -> FloatMatrix:
-        if self.samples is None:
-            assert self.confusion is not None
-            return bootstrap.resample_counts(
-                self.confusion, self.regularization, n_boot, generator, progress
+            return percentile_intervals(
+                resampled_weights(self, n_boot, generator, n_jobs, progress), alpha
             )
-        refit: bootstrap.Refit
-        if self.method == "MLLS":
-            from distfreeuq.label_shift.mlls import refit_mlls
-
-            refit = partial(refit_mlls, calibration=self.calibration, prior=self.prior)
-        else:
-            refit = partial(bootstrap.soft_weights, regularization=self.regularization)
-        return bootstrap.resample_rows(
-            self.samples, refit, n_boot, generator, n_jobs, progress
-        )
+        return delta_intervals(self, alpha)
 
     def region(self, delta: float) -> Box | Polytope:
         """Return a set that holds all true weights at once, with probability 1 - delta.
@@ -341,16 +291,7 @@ class LabelShiftResult(Result):
             point. Its ``finite_sample`` says which kind of claim it is.
         """
         delta = Door("LabelShiftResult.region").probability(delta, "delta")
-        if self.known:
-            return Box(self.label_weight, self.label_weight, True)
-        if self.method == "MLLS":
-            each = delta / len(self.classes)
-            low, high = self._asymptotic(each).T
-            return Box(low, high, False)
-        assert self.confusion is not None
-        if self.confusion.soft:
-            return norm_region(self.confusion, delta)
-        return exact_region(self.confusion, delta)
+        return region_of(self, delta)
 
     def test(self) -> ShiftTest:
         """Is there a shift? Tests that source and target predictions are alike.
