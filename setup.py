@@ -69,5 +69,5 @@ setup(
             "cdivision": True,
             "freethreading_compatible": True,
         },
-    )
+    ),
 )
