@@ -136,13 +136,19 @@ def information(
 def solve_gauged(
     hessian: FloatMatrix, right: FloatMatrix, present: BoolArray
 ) -> FloatMatrix:
-    """Solve for (bias, slope): absent classes stay, and the biases sum to zero."""
+    """Solve for (bias, slope): absent classes stay, and the biases sum to zero.
+
+    Directions that the data do not tell stay too.
+    """
     free = np.append(present, True)
     part = hessian[np.ix_(free, free)].copy()
     # a constant added to the bias changes nothing: with its sum fixed, part is regular
     part[:-1, :-1] += 1.0 / part.shape[0]
     out = np.zeros(right.shape)
-    out[free] = np.linalg.lstsq(part, right[free], rcond=None)[0]
+    values, vectors = np.linalg.eigh(part)
+    told = values > part.shape[0] * np.finfo(np.float64).eps * values[-1]
+    basis = vectors[:, told]
+    out[free] = (basis / values[told]) @ (basis.T @ right[free])
     return out
 
 

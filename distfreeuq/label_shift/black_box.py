@@ -6,12 +6,14 @@ import warnings
 
 import numpy as np
 
-from distfreeuq._typing import ArrayLike, Classes, FloatMatrix
+from distfreeuq._typing import ArrayLike, Classes, FloatArray, FloatMatrix
 from distfreeuq._validate import Door
 from distfreeuq.exceptions import IdentificationWarning
 from distfreeuq.label_shift import claims
 from distfreeuq.label_shift.confusion import (
+    Conditioning,
     Confusion,
+    conditioning,
     hard_confusion,
     hard_covariance,
     normalise,
@@ -173,7 +175,8 @@ def _estimate(
     prior = counts / confusion.n
     raw = weights_of(confusion, regularization)
     clipped = None if raw is None else normalise(raw, prior)
-    unregularised = solve(confusion)
+    unregularised = raw if regularization is None else solve(confusion)
+    shape = conditioning(confusion)
 
     covariance: FloatMatrix | None = None
     if soft:
@@ -208,31 +211,34 @@ def _estimate(
         m=confusion.m,
         covariance=None if covariance is None else read_only(covariance),
         slope_at_zero=None,
-        singular=confusion.is_singular,
-        condition_number=confusion.condition_number,
+        singular=shape.singular,
+        condition_number=shape.condition_number,
         confusion=confusion,
         regularization=regularization,
         prior="labels",
         calibration=None,
         samples=samples if soft else None,
         shift_test=test,
-        notes=tuple(_notes(confusion, raw is not None, raw, classes)),
+        notes=tuple(_notes(confusion, shape, raw, classes)),
         guarantee=claims.norm_ball() if soft else claims.exact_cells(),
     )
 
 
 def _notes(
-    confusion: Confusion, identified: bool, raw: np.ndarray | None, classes: Classes
+    confusion: Confusion,
+    shape: Conditioning,
+    raw: FloatArray | None,
+    classes: Classes,
 ) -> list[str]:
     """Return what a reader of the weights should know."""
     notes = []
-    if confusion.is_singular:
-        rests = "they rest on the regulariser" if identified else "there are none"
+    if shape.singular:
+        rests = "there are none" if raw is None else "they rest on the regulariser"
         notes.append(
             f"The confusion matrix is singular ({_why_singular(confusion, classes)}), "
             f"so that the weights are not identified: {rests}."
         )
-    elif confusion.is_weak:
+    elif shape.weak:
         notes.append(
             "The confusion matrix is nearly singular, within its sampling noise: "
             "asymptotic and bootstrap intervals are not to be trusted. The methods "

@@ -61,29 +61,43 @@ class Confusion:
         """The target's mean prediction mu, shape (K,)."""
         return self.target / self.m
 
-    @property
-    def singular_values(self) -> FloatArray:
-        """Of C, descending."""
-        return np.linalg.svd(self.matrix, compute_uv=False)
 
-    @property
-    def is_singular(self) -> bool:
-        """True if C is singular to working precision."""
-        return bool(_are_singular(self.singular_values))
+@dataclass(frozen=True, slots=True)
+class Conditioning:
+    """How far C is from singular.
 
-    @property
-    def condition_number(self) -> float:
-        """Largest over smallest singular value of C; +inf if singular."""
-        values = self.singular_values
-        return math.inf if self.is_singular else float(values[0] / values[-1])
+    Attributes
+    ----------
+    smallest : float
+        Its smallest singular value.
+    singular : bool
+        True if C is singular to working precision.
+    weak : bool
+        True if the smallest singular value is within its noise of zero.
+    condition_number : float
+        Largest over smallest singular value; +inf if singular.
+    """
 
-    @property
-    def is_weak(self) -> bool:
-        """True if the smallest singular value is within its noise of zero."""
-        left, values, right = np.linalg.svd(self.matrix)
-        u, v, smallest = left[:, -1], right[-1], values[-1]
-        variance = float(u**2 @ self.matrix @ v**2 - smallest**2) / self.n
-        return bool(smallest <= _WEAK * math.sqrt(max(variance, 0.0)))
+    smallest: float
+    singular: bool
+    weak: bool
+    condition_number: float
+
+
+def conditioning(confusion: Confusion) -> Conditioning:
+    """Return how far C is from singular, by one singular value decomposition."""
+    c = confusion.matrix
+    left, values, right = np.linalg.svd(c)
+    u, v, smallest = left[:, -1], right[-1], float(values[-1])
+    # to first order the smallest singular value moves by u' dC v
+    variance = float(u**2 @ c @ v**2 - smallest**2) / confusion.n
+    singular = bool(_are_singular(values))
+    return Conditioning(
+        smallest=smallest,
+        singular=singular,
+        weak=smallest <= _WEAK * math.sqrt(max(variance, 0.0)),
+        condition_number=math.inf if singular else float(values[0] / smallest),
+    )
 
 
 def hard_confusion(
@@ -121,9 +135,8 @@ def soft_confusion(
 
 def solve(confusion: Confusion) -> FloatArray | None:
     """Return the w with C w = mu, None if C is singular."""
-    if confusion.is_singular:
-        return None
-    return np.linalg.solve(confusion.matrix, confusion.frequencies)
+    w = solve_many(confusion.matrix[None], confusion.frequencies[None])[0]
+    return None if np.isnan(w).any() else w
 
 
 def solve_many(matrices: FloatMatrix, frequencies: FloatMatrix) -> FloatMatrix:
@@ -201,7 +214,7 @@ def norm_region(confusion: Confusion, delta: float) -> Box:
         (1.0 + math.sqrt(2.0 * math.log(2.0 / delta))) / math.sqrt(rows)
         for rows in (confusion.n, confusion.m)
     )
-    room = float(confusion.singular_values[-1]) - source
+    room = conditioning(confusion).smallest - source
     if raw is None or room <= 0.0:
         return Box(np.zeros(n_classes), np.full(n_classes, np.inf), True)
     radius = (target + float(np.abs(raw).max()) * source) / room

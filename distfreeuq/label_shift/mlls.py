@@ -11,7 +11,7 @@ from distfreeuq._validate import Door
 from distfreeuq.exceptions import DistFreeWarning, IdentificationWarning
 from distfreeuq.label_shift import claims
 from distfreeuq.label_shift.bcts import BiasCorrectedTemperature, fit_bcts
-from distfreeuq.label_shift.confusion import Confusion, soft_confusion
+from distfreeuq.label_shift.confusion import Confusion, conditioning, soft_confusion
 from distfreeuq.label_shift.homogeneity import compare_means
 from distfreeuq.label_shift.likelihood import MixtureFit, maximise_likelihood
 from distfreeuq.label_shift.likelihood_covariance import (
@@ -156,7 +156,7 @@ def mlls(
         covariance=read_only(covariance),
         slope_at_zero=read_only(_slope_at_zero(fit, curvature, p)),
         singular=bool(curvature.flat.any()),
-        condition_number=confusion.condition_number,
+        condition_number=conditioning(confusion).condition_number,
         confusion=confusion,
         regularization=None,
         prior=prior,
