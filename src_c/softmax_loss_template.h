@@ -50,11 +50,12 @@ ALWAYS_INLINE void NAMED(add_temperature_losses)(
             continue;
         const REAL *RESTRICT row = logits + i * K;
         double alpha = alphas[group], top = (double)row[tops[i]];
+        double binary_alpha = alpha * ONE_OVER_LN_2;
         double s0 = 0.0, s1 = 0.0, s2 = 0.0, q0 = 0.0, q1 = 0.0, q2 = 0.0;
         PRAGMA(omp simd reduction(+ : s0, s1, s2, q0, q1, q2))
         for (ptrdiff_t k = 0; k < K; k++) {
             double d = (double)row[k] - top;
-            double e = exp_nonpositive(alpha * d), ed = e * d;
+            double e = exp2_nonpositive(binary_alpha * d), ed = e * d;
             s0 += e;
             s1 += ed;
             s2 += ed * d;
@@ -68,7 +69,8 @@ ALWAYS_INLINE void NAMED(add_temperature_losses)(
         double mean = s1 * inverse, variance = s2 * inverse - mean * mean;
         double loss, gradient, curvature;
         if (brier) {
-            double p_y = exp_nonpositive(alpha * d_y) * inverse, away = d_y - mean;
+            double p_y = exp2_nonpositive(binary_alpha * d_y) * inverse;
+            double away = d_y - mean;
             double square = inverse * inverse;
             q0 *= square, q1 *= square, q2 *= square;
             loss = (1.0 - p_y) * (1.0 - p_y) + (q0 - p_y * p_y);
@@ -127,10 +129,10 @@ static void NAMED(scale_softmax)(const REAL *logits, ptrdiff_t K, const int64_t 
         REAL *RESTRICT probs = out + i * K;
         double *RESTRICT e = scratch;
         REAL top = row[tops[i]];
-        double alpha = alphas[groups[i]], sum = 0.0;
+        double binary_alpha = alphas[groups[i]] * ONE_OVER_LN_2, sum = 0.0;
         PRAGMA(omp simd reduction(+ : sum))
         for (ptrdiff_t k = 0; k < K; k++) {
-            e[k] = exp_nonpositive(alpha * ((double)row[k] - (double)top));
+            e[k] = exp2_nonpositive(binary_alpha * ((double)row[k] - (double)top));
             sum += e[k];
         }
         double inverse = 1.0 / sum;
@@ -164,7 +166,7 @@ ALWAYS_INLINE double NAMED(exp_affine)(const REAL *RESTRICT row, ptrdiff_t K,
     *u_label = scaled[label] - top;
     PRAGMA(omp simd reduction(+ : sum))
     for (ptrdiff_t k = 0; k < K; k++) {
-        double e = exp_nonpositive(scaled[k] - top);
+        double e = exp2_nonpositive((scaled[k] - top) * ONE_OVER_LN_2);
         scaled[k] = e;
         sum += e;
     }
