@@ -1,0 +1,1 @@
+"""Covariate shift: density ratios, weighted calibration, learnt features."""
