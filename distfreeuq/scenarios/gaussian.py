@@ -1,22 +1,19 @@
-"""Data generating processes with everything known: the papers' own, for simulations."""
+"""Label shift between Gaussian classes: paper A's own scenarios."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from distfreeuq._random import stream
-from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix, IntArray, RandomState
-from distfreeuq._validate import Door
+from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
 from distfreeuq.results import read_only
-
-Domain = Literal["source", "target"]
+from distfreeuq.scenarios.label_shift import LabelShiftScenario
+from distfreeuq.scenarios.scenario import Domain, sample_labels
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class GaussianLabelShift:
+class GaussianLabelShift(LabelShiftScenario):
     """Label shift between Gaussian classes with one covariance.
 
     Attributes
@@ -41,50 +38,27 @@ class GaussianLabelShift:
     source_prior: FloatArray
     target_prior: FloatArray
 
-    def __repr__(self) -> str:
-        """Return one line."""
-        return f"<GaussianLabelShift: {self.description}>"
-
     @property
-    def n_classes(self) -> int:
-        """Number of classes K."""
-        return int(self.means.shape[0])
+    def n_features(self) -> int:
+        """Number of features d."""
+        return int(self.means.shape[1])
 
-    @property
-    def label_weight(self) -> FloatArray:
-        """The true weights q / p, shape (K,)."""
-        weights: FloatArray = self.target_prior / self.source_prior
-        return weights
-
-    def prior(self, domain: Domain) -> FloatArray:
-        """Return the class proportions of the source or the target, shape (K,)."""
-        Door("prior").choice(domain, "domain", ["source", "target"])
-        return self.source_prior if domain == "source" else self.target_prior
-
-    def sample(
-        self, n: int, domain: Domain = "source", *, rng: RandomState = None
+    def draw(
+        self, n: int, domain: Domain, rng: np.random.Generator
     ) -> tuple[FloatMatrix, IntArray]:
-        """Draw n rows: features (n, d) and labels (n,).
-
-        Rows are i.i.d., so that many replicates can be drawn at once and reshaped.
-        """
-        generator = stream(rng, domain, "sample")
-        labels = generator.choice(self.n_classes, size=n, p=self.prior(domain))
+        """Draw n i.i.d. rows: features (n, d) and labels (n,)."""
+        labels = sample_labels(n, self.prior(domain), rng)
         root = np.linalg.cholesky(self.covariance)
-        noise = generator.standard_normal((n, self.means.shape[1]))
-        return self.means[labels] + noise @ root.T, labels.astype(np.int64)
+        noise = rng.standard_normal((n, self.n_features))
+        return self.means[labels] + noise @ root.T, labels
 
-    def posterior(self, x: ArrayLike, domain: Domain = "source") -> FloatMatrix:
-        """Return the true class probabilities given x, shape (n, K): the Bayes rule."""
-        features = Door("posterior").features(x, "x")
-        precision = np.linalg.inv(self.covariance)
-        centred = features[:, None, :] - self.means
-        logits = -0.5 * np.einsum("nki,ij,nkj->nk", centred, precision, centred)
-        logits += np.log(self.prior(domain))
-        logits -= logits.max(axis=1, keepdims=True)
-        probs = np.exp(logits)
-        posterior: FloatMatrix = probs / probs.sum(axis=1, keepdims=True)
-        return posterior
+    def log_density_of(self, x: FloatMatrix) -> FloatMatrix:
+        """Return ln p(x | y) up to a term common to a row, shape (n, K)."""
+        # -|x - mean|^2 / 2 in the precision's metric, but for x's own square
+        directions = np.linalg.solve(self.covariance, self.means.T)
+        offsets = 0.5 * np.einsum("kd,dk->k", self.means, directions)
+        log_density: FloatMatrix = x @ directions - offsets
+        return log_density
 
 
 def three_gaussians() -> GaussianLabelShift:
