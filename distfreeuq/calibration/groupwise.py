@@ -11,6 +11,7 @@ import numpy as np
 
 from distfreeuq._typing import ArrayLike, IntArray
 from distfreeuq._validate import Door
+from distfreeuq._warned import listed_warnings, warn_once
 from distfreeuq.calibration.excess_risk import class_guarantee, read_logit_range
 from distfreeuq.calibration.groupwise_result import (
     POOLED,
@@ -107,7 +108,7 @@ def groupwise_calibration(
     {'north': 1.01, 'south': 3.18}
     """
     door = Door("groupwise_calibration")
-    name, fit_one = _read_calibrator(door, calibrator)
+    name, fit_one = read_calibrator(door, calibrator)
     rows = read_rows(door, logits, labels, sample_weight, classes)
     min_rows = door.count(min_rows, "min_rows", low=1)
     if isinstance(groups, str):
@@ -126,7 +127,8 @@ def groupwise_calibration(
         warnings.simplefilter("always")
         pooled = _fit(door, fit_one, rows, slice(None), options)
         fits = tuple(_fit(door, fit_one, rows, codes == code, options) for code in own)
-    _pass_on(caught)
+    # which group it was, the results tell
+    warn_once(listed_warnings(caught), "the groups' fits", stacklevel=2)
     probs = apply_maps(rows.logits, which[codes], fits, pooled)
     before = rows.logits if isinstance(pooled, IsotonicResult) else None
     return GroupwiseResult(
@@ -151,13 +153,16 @@ def _sorted(values: list[Hashable]) -> list[Hashable]:
         return distinct
 
 
-def _read_calibrator(door: Door, value: Any) -> tuple[str, Calibrator]:
+def read_calibrator(
+    door: Door, value: Any, parameter: str = "calibrator"
+) -> tuple[str, Calibrator]:
+    """Return a calibrator and its name from either."""
     if callable(value):
         for name, known in CALIBRATORS.items():
             if value is known:
                 return name, known
         return getattr(value, "__name__", type(value).__name__), value
-    name = door.choice(value, "calibrator", CALIBRATORS)
+    name = door.choice(value, parameter, CALIBRATORS)
     return name, CALIBRATORS[name]
 
 
@@ -182,16 +187,6 @@ def _fit(
         must = "a function that returns a CalibrationResult"
         door.refuse("calibrator", must, f"one that returns {type(result).__name__}")
     return result
-
-
-def _pass_on(caught: list[warnings.WarningMessage]) -> None:
-    """Warn once of each kind: which group it was, the results tell."""
-    for category in dict.fromkeys(warning.category for warning in caught):
-        messages = [str(w.message) for w in caught if w.category is category]
-        text = messages[0]
-        if len(messages) > 1:
-            text += f" ({len(messages) - 1} more of the groups' fits warn of the like.)"
-        warnings.warn(text, category, stacklevel=3)
 
 
 def _guarantee(

@@ -50,24 +50,26 @@ def read_logits(
     door: Door, value: ArrayLike, classes: ArrayLike | None
 ) -> tuple[FloatMatrix, Classes]:
     """Return checked logits (n, K) and classes; (n,) are log-odds of class 1."""
-    return door.logits(_two_columns(door, value), classes=classes)
+    return door.logits(_two_columns(door, value, "logits"), classes=classes)
 
 
-def read_new_logits(door: Door, value: ArrayLike, classes: Classes) -> FloatMatrix:
+def read_new_logits(
+    door: Door, value: ArrayLike, classes: Classes, parameter: str = "logits"
+) -> FloatMatrix:
     """Return checked logits for a fit with these classes."""
-    matrix, names = door.logits(_two_columns(door, value))
+    matrix, names = door.logits(_two_columns(door, value, parameter), parameter)
     if matrix.shape[1] != len(classes):
         must = f"of shape (n, {len(classes)}), as in the fit"
-        door.refuse("logits", must, f"shape {matrix.shape}")
+        door.refuse(parameter, must, f"shape {matrix.shape}")
     if not isinstance(names, range) and _labels.contradict(names, classes):
         must = f"with the fit's columns in the fit's order, {listed(classes)}"
-        door.refuse("logits", must, listed(names))
+        door.refuse(parameter, must, listed(names))
     return matrix
 
 
-def _two_columns(door: Door, value: ArrayLike) -> ArrayLike:
+def _two_columns(door: Door, value: ArrayLike, parameter: str) -> ArrayLike:
     """Return logits (0, s) of two classes where scores (n,) were given."""
-    scores = door.array(value, "logits", "logits")
+    scores = door.array(value, parameter, "logits")
     if scores.ndim != 1:
         return value
     return np.column_stack([np.zeros_like(scores), scores])
