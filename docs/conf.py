@@ -1,21 +1,71 @@
 """Sphinx settings: everything offline, warnings are errors (see the Makefile)."""
 
+import os
+from importlib.metadata import files
+from pathlib import Path
+
+from sphinx.application import Sphinx
+from sphinx.util.fileutil import copy_asset
+
 from distfreeuq import __version__
+
+HERE = Path(__file__).parent
 
 project = "distfreeuq"
 author = "the distfreeuq developers"
 copyright = "2026, the distfreeuq developers"
 version = release = __version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser"]
-source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build"]
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+]
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb"}  # first: autosummary's
+exclude_patterns = ["_build", "vignettes/replication"]
 
+templates_path = ["_templates"]
+
+# The reference: a page per family lists names, autosummary makes a page for each.
 autosummary_generate = True
 autodoc_typehints = "none"
+default_role = "py:obj"  # `bbse` in a docstring is a link
 numpydoc_show_class_members = False
-numpydoc_class_members_toctree = False
-myst_heading_anchors = 2
 
-html_theme = "alabaster"
-html_theme_options = {"page_width": "1000px"}
+# Vignettes are executed at each build; an error or a minute of silence stops it.
+nb_execution_mode = "auto"
+nb_execution_timeout = 120
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 3
+os.environ["MATPLOTLIBRC"] = str(HERE / "matplotlibrc")  # sharp figures
+
+html_theme = "furo"
+html_title = f"distfreeuq {version}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sphinx = False
+html_copy_source = False
+
+# MathJax comes from a pip package and lies beside the pages: nothing is fetched when
+# they are opened. The SVG component is one file and needs no fonts.
+mathjax_path = "mathjax/tex-svg.js"
+
+
+def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
+    """Put the one file of MathJax that pages load into _static."""
+    if error is None and app.builder.format == "html":
+        (source,) = (
+            entry
+            for entry in files("sphinx-mathjax-offline") or []
+            if entry.name == Path(mathjax_path).name
+        )
+        copy_asset(source.locate(), Path(app.outdir) / "_static" / "mathjax")
+
+
+def setup(app: Sphinx) -> None:
+    """Connect."""
+    app.connect("build-finished", copy_mathjax)

@@ -264,8 +264,7 @@ class BinningResult(Result):
         one:
 
         - source estimation, w_max radius / sum_k w_k pi_hat_k. This is the first term
-        of
-          Theorem 4, repaired (as printed it is false when a weight is zero) and at
+          of Theorem 4, repaired (as printed it is false when a weight is zero) and at
           least twice as sharp;
         - weight estimation, from the region of the weights: the smaller of a bound from
           differences and one from ratios, both of which hold wherever the region does.
