@@ -6,12 +6,11 @@ also differ in form, for print in grey.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import io
+from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, GREY = "#CC79A7", "#56B4E9", "#7F7F7F"
@@ -23,12 +22,32 @@ NOMINAL: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1.2
 MAX_TICKS = 24
 
 
+class ShownFigure(Figure):
+    """A figure that notebooks show though pyplot does not know it."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        image = io.BytesIO()
+        self.savefig(image, format="png", dpi=2 * self.dpi)  # for dense screens
+        width, height = self.get_size_inches() * self.dpi
+        return image.getvalue(), {"width": round(width), "height": round(height)}
+
+
+class ShownAxes(Axes):
+    """Axes that notebooks show as their figure, so that ``fit.plot()`` is enough."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        figure = self.get_figure(root=True)
+        assert isinstance(figure, ShownFigure)
+        return figure._repr_png_()
+
+
 def new_axes(
     ax: Axes | None, *, width: float = 6.0, height: float = 3.8, grid: str = "y"
 ) -> Axes:
     """Return the Axes to draw on, in the house style."""
     if ax is None:
-        ax = Figure(figsize=(width, height), dpi=120, layout="constrained").subplots()
+        figure = ShownFigure(figsize=(width, height), dpi=120, layout="constrained")
+        ax = figure.add_subplot(axes_class=ShownAxes)
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_axisbelow(True)
     ax.grid(visible=True, axis=grid, color="0.9", linewidth=0.8)  # type: ignore[arg-type]

@@ -99,3 +99,11 @@ def test_given_axes_are_used(fit_and_sets):
 def test_empty_sets_can_be_drawn(fit_and_sets):
     fit, _, _ = fit_and_sets
     draw_on_canvas(fit.predict(np.empty((0, 4)), rng=0).plot())
+
+
+def test_notebooks_show_the_figure_without_pyplot(fit_and_sets):
+    ax = fit_and_sets[0].plot()
+    image, size = ax._repr_png_()
+    assert image.startswith(b"\x89PNG") and image == ax.figure._repr_png_()[0]
+    pixels = int.from_bytes(image[16:20], "big"), int.from_bytes(image[20:24], "big")
+    assert pixels == (2 * size["width"], 2 * size["height"])
