@@ -13,7 +13,7 @@ from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix, IntArray, Ran
 from distfreeuq._validate import Door
 
 Domain = Literal["source", "target"]
-Shift = Literal["label", "covariate", "concept"]
+Shift = Literal["none", "label", "covariate", "concept"]
 Size = int | tuple[int, ...]
 
 
@@ -28,9 +28,9 @@ class Scenario(ABC):
     ----------
     description : str
         One line.
-    shift : {"label", "covariate", "concept"}
-        What differs between the domains: p(y), with p(x | y) the same; p(x), with
-        p(y | x) the same; or p(y | x), with p(x) the same.
+    shift : {"none", "label", "covariate", "concept"}
+        What differs between the domains: nothing; p(y), with p(x | y) the same; p(x),
+        with p(y | x) the same; or p(y | x), with p(x) the same.
     n_classes : int
         K. Labels are 0..K-1.
     n_features : int
