@@ -6,7 +6,9 @@ from typing import Any
 from distfreeuq import bounds, metrics, scenarios
 from distfreeuq._version import __version__
 from distfreeuq.assessment.assess import assess
+from distfreeuq.assessment.calibration_comparison import CalibrationComparisonResult
 from distfreeuq.assessment.compare import ComparisonResult, compare
+from distfreeuq.assessment.compare_calibrations import compare_calibrations
 from distfreeuq.assessment.result import AssessmentResult
 from distfreeuq.binning.histogram import histogram_binning
 from distfreeuq.binning.result import BinningResult
@@ -38,6 +40,8 @@ from distfreeuq.conformal.scores import (
 from distfreeuq.conformal.sets import PredictionSets
 from distfreeuq.conformal.split import split_conformal
 from distfreeuq.conformal.thresholds import conformal_thresholds
+from distfreeuq.covariate_shift.density_ratio import density_ratio
+from distfreeuq.covariate_shift.result import DensityRatioResult
 from distfreeuq.exceptions import (
     DistFreeError,
     DistFreeWarning,
@@ -46,6 +50,7 @@ from distfreeuq.exceptions import (
     IdentificationWarning,
     InputError,
     SmallCalibrationWarning,
+    SupportWarning,
     UnseenGroupWarning,
 )
 from distfreeuq.guarantees import Guarantee, NoGuarantee
@@ -56,6 +61,8 @@ from distfreeuq.label_shift.regions import Box, Polytope
 from distfreeuq.label_shift.result import LabelShiftResult
 from distfreeuq.quantiles import weighted_quantile
 from distfreeuq.results import load
+from distfreeuq.simulation.result import SimulationResult
+from distfreeuq.simulation.simulate import simulate
 from distfreeuq.threads import get_num_threads, set_num_threads
 
 __all__ = [
@@ -66,10 +73,12 @@ __all__ = [
     "AssessmentResult",
     "BinningResult",
     "Box",
+    "CalibrationComparisonResult",
     "ClasswiseTemperatureResult",
     "ComparisonResult",
     "ConformalResult",
     "CoverageResult",
+    "DensityRatioResult",
     "DistFreeError",
     "DistFreeWarning",
     "EmptyBinWarning",
@@ -87,6 +96,7 @@ __all__ = [
     "PredictionSets",
     "Rank",
     "SmallCalibrationWarning",
+    "SupportWarning",
     "TemperatureResult",
     "UnseenGroupWarning",
     "VectorResult",
@@ -96,8 +106,10 @@ __all__ = [
     "bounds",
     "classwise_temperature_scaling",
     "compare",
+    "compare_calibrations",
     "conformal_thresholds",
     "covariate_shift_conformal",
+    "density_ratio",
     "get_num_threads",
     "groupwise_calibration",
     "histogram_binning",
@@ -113,6 +125,7 @@ __all__ = [
     "rlls",
     "scenarios",
     "set_num_threads",
+    "simulate",
     "split_conformal",
     "temperature_scaling",
     "to_logits",

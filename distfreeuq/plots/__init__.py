@@ -19,12 +19,17 @@ from distfreeuq.plots.conformal import (
     set_sizes,
 )
 from distfreeuq.plots.label_shift import label_shift_weights
-from distfreeuq.plots.reliability import metric_comparison, reliability_diagram
+from distfreeuq.plots.reliability import (
+    calibration_comparison,
+    metric_comparison,
+    reliability_diagram,
+)
 from distfreeuq.plots.simulation import (
     bounds_against_n,
     coverage_histogram,
     excess_risk,
     loss_curves,
+    replicate_histogram,
 )
 from distfreeuq.plots.style import (
     BLUE,
@@ -38,7 +43,8 @@ from distfreeuq.plots.style import (
     SKY,
     new_axes,
 )
-from distfreeuq.plots.weights import importance_weights
+from distfreeuq.plots.theorems import theorem_checks
+from distfreeuq.plots.weights import density_ratio_weights, importance_weights
 
 __all__ = [
     "BLUE",
@@ -51,12 +57,14 @@ __all__ = [
     "RED",
     "SKY",
     "bounds_against_n",
+    "calibration_comparison",
     "calibration_parameters",
     "calibration_scores",
     "class_coverage",
     "coverage_against_alpha",
     "coverage_by_method",
     "coverage_histogram",
+    "density_ratio_weights",
     "excess_risk",
     "importance_weights",
     "isotonic_curves",
@@ -68,5 +76,7 @@ __all__ = [
     "reliability_bins",
     "reliability_change",
     "reliability_diagram",
+    "replicate_histogram",
     "set_sizes",
+    "theorem_checks",
 ]

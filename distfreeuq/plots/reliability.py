@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from distfreeuq._validate import Door
@@ -16,6 +16,8 @@ from distfreeuq.plots.style import (
     MARKERS,
     NOMINAL,
     RED,
+    ShownAxes,
+    ShownFigure,
     legend_above,
     new_axes,
 )
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from distfreeuq.assessment.calibration_comparison import (
+        CalibrationComparisonResult,
+    )
     from distfreeuq.assessment.compare import ComparisonResult
     from distfreeuq.metrics.reliability import ReliabilityTable
 
@@ -50,8 +55,8 @@ def reliability_diagram(
     frame = table.to_frame()
     used = frame[frame["weight"] > 0.0]
     if ax is None:  # room for the histogram, which no layout engine makes by itself
-        figure = Figure(figsize=(4.8, 5.6), dpi=120)
-        ax = figure.add_axes((0.14, 0.315, 0.82, 0.555))
+        figure = ShownFigure(figsize=(4.8, 5.6), dpi=120)
+        ax = figure.add_axes((0.14, 0.315, 0.82, 0.555), axes_class=ShownAxes)
     ax = new_axes(ax, grid="both")
     ax.plot([0, 1], [0, 1], label="calibrated", zorder=3, **NOMINAL)
     draw = _bars if style == "bars" else _curve
@@ -169,4 +174,58 @@ def metric_comparison(
         how = f", {100 * result.confidence:g}% paired intervals"
     what = what[0].upper() + what[1:]
     ax.set_title(f"{what} on {result.n} rows{how}", fontsize="medium")
+    return ax
+
+
+def calibration_comparison(
+    result: CalibrationComparisonResult,
+    metric: str = "ece",
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw one metric of every calibration: a dot, and its sd over repetitions.
+
+    Parameters
+    ----------
+    result : CalibrationComparisonResult
+    metric : str
+    ax : matplotlib Axes, optional
+    """
+    j = result.metrics.index(metric)
+    mean, sd = result.mean[:, j], np.nan_to_num(result.sd[:, j])
+    methods = list(dict.fromkeys(result.methods))
+    # a gap before every calibrator
+    starts = np.array([0, *(a != b for a, b in pairwise(result.calibrators))])
+    y = np.arange(len(mean)) + 0.6 * np.cumsum(starts)
+    ax = new_axes(ax, height=1.3 + 0.3 * float(y[-1] + 1), grid="x")
+    ax.axvline(float(mean[0]), **NOMINAL)
+    for position, value, spread, method in zip(
+        y, mean, sd, result.methods, strict=True
+    ):
+        if not np.isfinite(value):  # an infinite likelihood
+            continue
+        place = methods.index(method)
+        color = "black" if place == 0 else CYCLE[(place - 1) % len(CYCLE)]
+        ax.hlines(position, value - spread, value + spread, color=color, linewidth=1.5)
+        ax.plot(value, position, MARKERS[place % len(MARKERS)], color=color)
+        ax.annotate(
+            f"{value:.3f}",
+            (1.0, position),
+            xycoords=("axes fraction", "data"),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize="small",
+        )
+    ax.set_yticks(y, result.line_names())
+    ax.set_ylim(float(y[-1]) + 0.6, -0.6)
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    ax.xaxis.set_major_locator(MaxNLocator(5))
+    what = TITLES[metric]
+    ax.set_xlabel(f"{what} on the target (dashed: uncalibrated)")
+    times = f"{result.n_rep} random splits" if result.n_rep > 1 else "one random split"
+    ax.set_title(
+        f"{what[0].upper() + what[1:]}, mean and sd of {times}", fontsize="medium"
+    )
     return ax
