@@ -31,3 +31,7 @@ class UnseenGroupWarning(DistFreeWarning):
 
 class EmptyBinWarning(DistFreeWarning):
     """Rows fall into bins without calibration rows, and get the class prior."""
+
+
+class SupportWarning(DistFreeWarning):
+    """The target has rows where the source has almost none: weights cannot help."""

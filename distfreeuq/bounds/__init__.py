@@ -14,6 +14,12 @@ from distfreeuq.bounds.conformal import (
     pac_rank,
     pac_smallest_sample,
 )
+from distfreeuq.bounds.importance import (
+    importance_variance,
+    importance_variance_printed,
+    renyi_divergence,
+    renyi_from_weights,
+)
 from distfreeuq.bounds.label_shift_binning import (
     binary_label_shift,
     condition_number,
@@ -65,6 +71,8 @@ __all__ = [
     "cts_excess_risk_tight",
     "empirical_bernstein",
     "half_brier_constants",
+    "importance_variance",
+    "importance_variance_printed",
     "label_noise_confidence",
     "label_shift_source_radius",
     "label_shift_tilt_radius",
@@ -72,6 +80,8 @@ __all__ = [
     "nll_constants",
     "pac_rank",
     "pac_smallest_sample",
+    "renyi_divergence",
+    "renyi_from_weights",
     "sample_size_effect",
     "subset_clopper_pearson",
     "theorem4_printed",

@@ -1,0 +1,51 @@
+"""A network with one hidden layer that tells target rows from source rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix
+from distfreeuq.covariate_shift.networks import Network, fit_network
+
+
+class NetworkLearner:
+    """Networks fitted on chosen rows of one pooled sample.
+
+    Epochs are compared on 15% of the rows that a network is fitted on, so that rows
+    held out from it have no part in when it stops.
+
+    Parameters
+    ----------
+    x : ndarray (n, d)
+        Source rows, then target rows.
+    is_target : ndarray (n,)
+    n_hidden : int
+    rng : Generator
+    """
+
+    def __init__(
+        self,
+        x: FloatMatrix,
+        is_target: BoolArray,
+        n_hidden: int,
+        rng: np.random.Generator,
+    ) -> None:
+        self.x, self.labels = x, is_target.astype(np.int64)
+        self.n_hidden, self.rng = n_hidden, rng
+
+    def everyone(self) -> Network:
+        """Return the fit on all rows."""
+        return self._fit(np.ones(self.labels.size, dtype=bool))
+
+    def held_out_log_odds(self, fit: BoolArray) -> FloatArray:
+        """Return all rows' log-odds (n,) by a fit on the rows marked."""
+        return self._fit(fit).log_odds(self.x)
+
+    def _fit(self, rows: BoolArray) -> Network:
+        return fit_network(
+            self.x[rows],
+            self.labels[rows],
+            n_outputs=2,
+            n_hidden=self.n_hidden,
+            rng=self.rng,
+        ).network
