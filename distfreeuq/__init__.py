@@ -135,7 +135,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the figures when they are asked for: matplotlib is slow to import."""
-    if name == "plots":
-        return import_module("distfreeuq.plots")
+    """Import figures and theorems when they are asked for: few programs need them."""
+    if name in ("plots", "theorems"):
+        return import_module(f"distfreeuq.{name}")
     raise AttributeError(f"module 'distfreeuq' has no attribute {name!r}")
