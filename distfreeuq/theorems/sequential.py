@@ -19,7 +19,7 @@ from distfreeuq.theorems.claims import Claim
 N_LOOKS = 7
 GROWTH = 2
 _SPARE = 2.0
-"""Standard errors of bad luck that the last look but one allows for. The last look, with
+"""Standard errors of bad luck that the last look but one allows for. The last look, at
 twice the draws, is for the few that need it, and allows for five."""
 _MOST_DRAWS = 10**9
 
