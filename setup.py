@@ -12,6 +12,7 @@ from setuptools import Extension, setup
 
 FAMILIES = [
     "_binning",
+    "_bootstrap",
     "_checks",
     "_label_shift",
     "_metrics",

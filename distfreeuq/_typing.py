@@ -16,6 +16,8 @@ IntMatrix: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 BoolMatrix: TypeAlias = npt.NDArray[np.bool_]
 ByteMatrix: TypeAlias = npt.NDArray[np.uint8]
+CountMatrix: TypeAlias = npt.NDArray[np.uint16]
+IndexArray: TypeAlias = npt.NDArray[np.int32]
 
 Classes: TypeAlias = Sequence[Hashable]
 """The user's own class names by column: ``range(K)``, or a tuple of names."""

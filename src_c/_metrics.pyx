@@ -7,7 +7,7 @@ depend on the number of threads.
 from cython cimport floating
 from cython.parallel cimport prange
 from libc.stddef cimport ptrdiff_t
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t
 
 from _common cimport chunk_stop, count_chunks, rows_per_chunk
 
@@ -131,18 +131,3 @@ def _sum_class_bins(
         else:
             sum_class_bins_f64(&probs[0, 0], K, &labels[0], &weights[0], first_edge, n_edges,
                                b * n // n_blocks, (b + 1) * n // n_blocks, &out[b, 0, 0, 0])
-
-
-def _count_draws(const uint32_t[::1] words, const double[::1] weights, double[::1] out):
-    """out[i]: the weight of row i times how often it was drawn.
-
-    A word of 32 random bits draws row floor(word n / 2^32): uniform but for n / 2^32.
-    """
-    cdef ptrdiff_t i
-    cdef uint64_t n = out.shape[0], drawn
-    with nogil:
-        for i in range(out.shape[0]):
-            out[i] = 0.0
-        for i in range(words.shape[0]):
-            drawn = (words[i] * n) >> 32
-            out[drawn] += weights[drawn]

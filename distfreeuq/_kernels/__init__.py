@@ -3,6 +3,7 @@
 try:
     from distfreeuq._kernels import (
         _binning,
+        _bootstrap,
         _checks,
         _label_shift,
         _metrics,
@@ -18,6 +19,7 @@ except ImportError as error:
 
 __all__ = [
     "_binning",
+    "_bootstrap",
     "_checks",
     "_label_shift",
     "_metrics",

@@ -1,6 +1,3 @@
-import numpy as np
-import numpy.typing as npt
-
 from distfreeuq._typing import (
     ByteMatrix,
     FloatArray,
@@ -32,7 +29,4 @@ def _sum_class_bins(
     edges: FloatArray,
     out: FloatMatrix,
     threads: int,
-) -> None: ...
-def _count_draws(
-    words: npt.NDArray[np.uint32], weights: FloatArray, out: FloatArray
 ) -> None: ...

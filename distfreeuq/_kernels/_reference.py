@@ -345,10 +345,35 @@ def sum_class_bins(
     return out
 
 
-def count_draws(words: IntArray, weights: FloatArray) -> FloatArray:
-    """Return every row's weight times how often 32-bit words drew it, shape (n,)."""
-    drawn = words.astype(np.int64) * weights.size // 2**32
-    return weights * np.bincount(drawn, minlength=weights.size)
+# ------------------------------------------------- _bootstrap: sums over drawn rows
+
+
+def count_draws(words: IntArray, n: int) -> IntArray:
+    """Return how often 32-bit words drew each row, shape (n,)."""
+    return np.bincount(words.astype(np.int64) * n // 2**32, minlength=n)
+
+
+def sum_cells_of_samples(
+    first: IntArray,
+    cells: IntArray,
+    values: FloatArray,
+    weights: FloatArray,
+    counts: IntMatrix,
+    n_cells: int,
+) -> FloatMatrix:
+    """Return A'w for w = weights * counts[s], A sparse by rows, shape (n_cells, S)."""
+    a = np.zeros((weights.size, n_cells))
+    for i in range(weights.size):
+        mine = slice(first[i], first[i + 1])
+        np.add.at(a[i], cells[mine], values[mine])
+    return a.T @ (weights * counts).T
+
+
+def sum_columns_of_samples(
+    probs: FloatMatrix, weights: FloatArray, counts: IntMatrix
+) -> FloatMatrix:
+    """Return probs'w for w = weights * counts[s], shape (K, S)."""
+    return probs.astype(np.float64).T @ (weights * counts).T
 
 
 # ----------------------------------------------------- _scaling: losses of softmax rows

@@ -11,11 +11,11 @@ from distfreeuq._typing import ArrayLike, FloatMatrix, RandomState
 from distfreeuq._validate import Door
 from distfreeuq.assessment.bootstrap import intervals, resample
 from distfreeuq.assessment.calibration_test import calibration_test, noise
-from distfreeuq.assessment.measures import Measures, bin_rows
+from distfreeuq.assessment.measures import Measures, Sums, bin_rows
 from distfreeuq.assessment.result import AssessmentResult
+from distfreeuq.conformal.covariate_shift import effective_sample_size
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.metrics.bins import CONFIDENCE, HIT, WEIGHT, check_bins, gap_norm
-from distfreeuq.metrics.classwise import class_errors
 from distfreeuq.metrics.reliability import table_of_sums
 from distfreeuq.metrics.rows import read_matrix, read_predictions
 from distfreeuq.results import read_only
@@ -112,14 +112,13 @@ def assess(
     generator = stream(rng, "bootstrap", "assess")
     test_stream, boot_stream = generator.spawn(2)
     rows = measures.rows
-    estimates = measures.values(rows.weights)
+    sums = measures.sums()
+    estimates = measures.values(sums)[0]
     unknown = np.full(estimates.size, np.nan)
     bias, low, high = unknown, unknown, unknown
     if n_boot:
         (samples,) = resample([measures], n_boot, boot_stream, n_jobs, progress)
         bias, low, high = intervals(measures.names, estimates, samples, confidence)
-    by_class = measures.sums(rows.weights)
-    weights = rows.weights
     return AssessmentResult(
         metrics=measures.names,
         estimates=read_only(estimates),
@@ -131,7 +130,7 @@ def assess(
         test=calibration_test(measures, n_sim, test_stream) if n_sim else None,
         noise=noise(measures),
         reliability=table_of_sums(
-            by_class.sum(axis=0),
+            sums.by_class[0].sum(axis=0),
             measures.ends,
             confidence,
             rows.n,
@@ -139,9 +138,9 @@ def assess(
             fixed_bins=how != "uniform-mass",
             weight_scale=rows.weight_scale,
         ),
-        by_class=read_only(_class_table(measures, by_class)),
+        by_class=read_only(_class_table(measures, sums)),
         n=rows.n,
-        ess=float(weights.sum() ** 2 / (weights @ weights)),
+        ess=effective_sample_size(rows.weights),
         classes=rows.classes,
         guarantee=_claim(n_sim, sample_weight is not None),
     )
@@ -177,23 +176,21 @@ def read_measures(
     return bin_rows(rows, n_bins, how, by_class=event == "predicted")
 
 
-def _class_table(measures: Measures, by_class: FloatMatrix) -> FloatMatrix:
+def _class_table(measures: Measures, sums: Sums) -> FloatMatrix:
     """Return the columns of `AssessmentResult.by_class`."""
     rows, n_classes = measures.rows, measures.n_classes
     if n_classes == 1 or rows.labels is None:
         return np.empty((0, 6))
     out = np.full((n_classes, 6), np.nan)
-    scale = rows.weight_scale
+    scale, by_class = rows.weight_scale, sums.by_class[0]
     out[:, 0] = np.bincount(rows.labels, weights=rows.weights, minlength=n_classes)
     totals = by_class.sum(axis=1)
     out[:, 1] = totals[:, WEIGHT]
     for column, part in ((2, CONFIDENCE), (3, HIT)):
         np.divide(totals[:, part], out[:, 1], out=out[:, column], where=out[:, 1] > 0.0)
     out[:, 4] = gap_norm(by_class)
-    if rows.probs is not None:
-        out[:, 5] = class_errors(
-            rows.probs, rows.labels, rows.weights, measures.n_bins, measures.how
-        )
+    if sums.class_errors is not None:
+        out[:, 5] = sums.class_errors[0]
     out[:, :2] *= scale
     return out
 

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from distfreeuq._kernels import _metrics
+from distfreeuq._kernels import _bootstrap
 from distfreeuq._typing import FloatArray, FloatMatrix
+from distfreeuq.assessment.linear import SAMPLES, LinearMeasures, take_apart
 from distfreeuq.assessment.measures import BIASED, Measures
-from distfreeuq.threads import set_num_threads
-
-_PER_TASK = 25
-"""Samples that a process takes at a time."""
 
 
 def resample(
@@ -30,9 +27,10 @@ def resample(
     from tqdm import tqdm
 
     children = generator.spawn(n_boot)
-    tasks = [children[i : i + _PER_TASK] for i in range(0, n_boot, _PER_TASK)]
+    tasks = [children[i : i + SAMPLES] for i in range(0, n_boot, SAMPLES)]
+    apart = [take_apart(one) for one in several]
     found = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_some_samples)(several, task, n_jobs != 1) for task in tasks
+        delayed(_some_samples)(apart, task) for task in tasks
     )
     shown = tqdm(found, total=len(tasks), disable=not progress, desc="bootstrap")
     parts = list(shown)
@@ -62,22 +60,16 @@ def intervals(
 
 
 def _some_samples(
-    several: Sequence[Measures],
-    generators: Sequence[np.random.Generator],
-    in_a_process: bool,
+    several: Sequence[LinearMeasures], generators: Sequence[np.random.Generator]
 ) -> list[FloatMatrix]:
-    if in_a_process:
-        set_num_threads(1)
-    n = several[0].rows.n
-    weights: FloatArray = np.empty(n)
-    n_boot = len(generators)
-    out: list[FloatMatrix] = [np.empty((n_boot, len(one.names))) for one in several]
-    for b, generator in enumerate(generators):
+    """Return the metrics of at most 16 samples, one for each generator."""
+    rows = several[0].measures.rows
+    n, n_boot = rows.n, len(generators)
+    counts = np.ones((SAMPLES, n), dtype=np.uint16)
+    for sample, generator in zip(counts, generators, strict=False):
         words = generator.integers(0, 2**64, (n + 1) // 2, dtype=np.uint64)
-        base = several[0].rows.weights
-        _metrics._count_draws(words.view(np.uint32)[:n], base, weights)
-        if not weights.any():  # every drawn row has weight zero: nothing to measure
-            weights = base.copy()
-        for j, one in enumerate(several):
-            out[j][b] = one.values(weights)
-    return out
+        _bootstrap._count_draws(words.view(np.uint32)[:n], sample)
+    used = rows.weights > 0.0
+    if not used.all():  # where every drawn row has weight zero, nothing can be measured
+        counts[~counts[:, used].any(axis=1)] = 1
+    return [one.measures.values(one.sums(counts))[:n_boot] for one in several]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distfreeuq._random import stream
-from distfreeuq._typing import ArrayLike, FloatMatrix, RandomState
+from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix, RandomState
 from distfreeuq._validate import Door
 from distfreeuq.assessment.assess import read_measures
 from distfreeuq.assessment.bootstrap import resample
-from distfreeuq.assessment.result import TITLES
+from distfreeuq.assessment.calibration_test import noise
+from distfreeuq.assessment.result import NEAR_ZERO, TITLES
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.metrics.bins import check_bins
 from distfreeuq.results import Result, read_only
@@ -39,6 +40,8 @@ class ComparisonResult(Result):
         To the first classifier; zero in its own row.
     low, high : ndarray (C, J)
         Paired bootstrap intervals of the differences; NaN without a bootstrap.
+    noise : ndarray (C,)
+        About the ECE that each would have in this sample if it were calibrated.
     confidence : float
         Their level, each by itself.
     n_boot, n : int
@@ -62,6 +65,7 @@ class ComparisonResult(Result):
     differences: FloatMatrix
     low: FloatMatrix
     high: FloatMatrix
+    noise: FloatArray
     confidence: float
     n_boot: int
     n: int
@@ -70,6 +74,26 @@ class ComparisonResult(Result):
     def __repr__(self) -> str:
         """Return one line."""
         return f"<ComparisonResult {', '.join(self.names)} n={self.n}>"
+
+    @property
+    def near_zero(self) -> tuple[str, ...]:
+        """Classifiers whose ECE is too near to noise alone for intervals of errors."""
+        ece = self.estimates[:, self._place("ece")]
+        near = ece < NEAR_ZERO * self.noise
+        return tuple(np.asarray(self.names, dtype=object)[near])
+
+    def difference(self, metric: str) -> FloatArray:
+        """Return a metric's differences to the first classifier, shape (C,)."""
+        return self.differences[:, self._place(metric)]
+
+    def interval(self, metric: str) -> FloatMatrix:
+        """Return paired intervals of these, shape (C, 2); NaN without a bootstrap."""
+        place = self._place(metric)
+        return np.column_stack([self.low[:, place], self.high[:, place]])
+
+    def _place(self, metric: str) -> int:
+        door = Door("ComparisonResult")
+        return self.metrics.index(door.choice(metric, "metric", self.metrics))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per metric and classifier.
@@ -127,6 +151,17 @@ class ComparisonResult(Result):
                     "classifiers; basic intervals, each by itself, asymptotic.",
                 )
             ]
+        if self.n_boot and self.near_zero:
+            near = ", ".join(class_name(name) for name in self.near_zero)
+            notes.append(
+                (
+                    "Note",
+                    f"the ECE of {near} is not far above what noise alone gives a "
+                    "calibrated classifier in this sample: no interval of a "
+                    "difference in calibration error to it can be trusted. Brier "
+                    "score and likelihood can be compared; assess tests calibration.",
+                )
+            )
         return _summary.summarise(
             "Comparison of classifiers",
             [("Rows", str(self.n)), ("Classifiers", str(len(names)))],
@@ -149,9 +184,9 @@ class ComparisonResult(Result):
 
 
 def compare(
-    classifiers: Mapping[str, ArrayLike] | Sequence[ArrayLike],
-    labels: ArrayLike,
-    *,
+    *classifiers: Any,
+    labels: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
     n_bins: int = 15,
     scheme: str = "equal-width",
     closed: str = "right",
@@ -168,9 +203,14 @@ def compare(
 
     Parameters
     ----------
-    classifiers : mapping of str to array_like (n, K), or sequence of these
+    *classifiers : array_like (n, K), or (n,) for the probability of class 1
+        One after the other, and the labels last: ``compare(a, b, labels)``. Or all in
+        one: ``compare({"raw": a, "scaled": b}, labels)``, ``compare([a, b], labels)``.
         The first is what the others are compared with.
     labels : array_like (n,)
+        By name, unless they stand last: ``compare(a, b, labels=labels)``.
+    names : sequence of str, optional
+        Of the classifiers; without names they are A, B, ...
     n_bins, scheme, closed, event
         As in `assess`. Bins of equal mass are each classifier's own.
     sample_weight : array_like (n,), optional
@@ -191,8 +231,9 @@ def compare(
     Notes
     -----
     All classifiers are measured on the same drawn rows, so what the rows have in common
-    cancels: a difference is known better than either metric. Where calibration errors
-    are near zero, their differences inherit their bias.
+    cancels: a difference is known better than either metric. Where a classifier's ECE
+    is near what noise alone gives, no interval of a calibration error can be trusted,
+    nor one of a difference to it: ``.near_zero`` and the summary say so.
 
     Examples
     --------
@@ -202,23 +243,28 @@ def compare(
     >>> p = rng.random(2000)
     >>> labels = (rng.random(2000) < p).astype(int)
     >>> sharper = p**3 / (p**3 + (1 - p) ** 3)
-    >>> result = dfu.compare([p, sharper], labels, n_boot=200, rng=0)
-    >>> j = result.metrics.index("ece")
-    >>> bool(result.low[1, j] > 0)  # the second is worse
+    >>> result = dfu.compare(p, sharper, labels, n_boot=200, rng=0)
+    >>> result
+    <ComparisonResult A, B n=2000>
+    >>> result.difference("brier_score").round(4).tolist()
+    [0.0, 0.0508]
+    >>> low, high = result.interval("brier_score")[1]
+    >>> bool(low > 0)  # the second is worse
     True
     """
     door = Door("compare")
     n_bins, how = check_bins(door, n_bins, scheme, closed)
     n_boot = door.count(n_boot, "n_boot", low=0)
     confidence = door.probability(confidence, "confidence")
-    several = _named(door, classifiers)
+    given, truth = _split_off_labels(door, classifiers, labels)
+    several = _named(door, given, names)
     measures = [
         read_measures(
-            door, probs, labels, n_bins, how, event, None, sample_weight, classes
+            door, probs, truth, n_bins, how, event, None, sample_weight, classes
         )
         for probs in several.values()
     ]
-    estimates = np.array([one.values(one.rows.weights) for one in measures])
+    estimates = np.array([one.values(one.sums())[0] for one in measures])
     differences = estimates - estimates[0]
     low, high = np.full((2, *estimates.shape), np.nan)
     if n_boot:
@@ -236,6 +282,7 @@ def compare(
         differences=read_only(differences),
         low=read_only(low),
         high=read_only(high),
+        noise=read_only(np.array([noise(one) for one in measures])),
         confidence=confidence,
         n_boot=n_boot,
         n=measures[0].rows.n,
@@ -243,17 +290,42 @@ def compare(
     )
 
 
-def _named(door: Door, classifiers: Any) -> dict[str, ArrayLike]:
-    """Return the classifiers by name; without names they are A, B, ..."""
-    must = "a mapping of names to probabilities, or a list of them: at least one"
-    if isinstance(classifiers, Mapping):
-        several = {str(name): probs for name, probs in classifiers.items()}
-    elif isinstance(classifiers, list | tuple):
-        several = {_letter(i): probs for i, probs in enumerate(classifiers)}
+def _split_off_labels(
+    door: Door, positional: tuple[Any, ...], labels: ArrayLike | None
+) -> tuple[tuple[Any, ...], ArrayLike]:
+    """Return the classifiers and the labels, which stand last or come by name."""
+    if labels is not None:
+        return positional, labels
+    must = "given by name, or last: compare(a, b, labels)"
+    if len(positional) < 2:
+        door.refuse("labels", must, "None")
+    *given, last = positional
+    if np.ndim(last) == 2 and np.shape(last)[1] > 1:
+        door.refuse("labels", must, f"a matrix of shape {np.shape(last)} in its place")
+    return tuple(given), last
+
+
+def _named(
+    door: Door, given: tuple[Any, ...], names: Sequence[str] | None
+) -> dict[str, ArrayLike]:
+    """Return the classifiers by name."""
+    must = "probabilities of at least two (for one there is assess)"
+    if len(given) == 1 and isinstance(given[0], Mapping):
+        if names is not None:
+            door.refuse("names", "left out where a mapping has names", f"{names!r}")
+        several = {str(name): probs for name, probs in given[0].items()}
     else:
-        door.refuse("classifiers", must, type(classifiers).__name__)
-    if not several:
-        door.refuse("classifiers", must, "none")
+        one_list = len(given) == 1 and isinstance(given[0], list | tuple)
+        matrices = list(given[0] if one_list else given)
+        wanted = [_letter(i) for i in range(len(matrices))]
+        if names is not None:
+            wanted = [str(name) for name in names]
+        if len(set(wanted)) != len(matrices) or len(wanted) != len(matrices):
+            must_names = f"{len(matrices)} different names, one per classifier"
+            door.refuse("names", must_names, f"{names!r}")
+        several = dict(zip(wanted, matrices, strict=True))
+    if len(several) < 2:
+        door.refuse("classifiers", must, "one" if several else "none")
     return several
 
 

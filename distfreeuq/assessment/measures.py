@@ -1,7 +1,7 @@
 """All metrics of one classifier from its rows and their weights.
 
-The matrix is read and the bins are found once. What is left, sums with other weights,
-is quick enough to be done again for every bootstrap sample.
+The matrix is read and the bins are found once. What is left are sums that are linear in
+the weights, and the metrics are functions of these.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from distfreeuq._kernels import _metrics
 from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
 from distfreeuq.metrics.bins import (
     CONFIDENCE,
@@ -20,6 +19,7 @@ from distfreeuq.metrics.bins import (
     debiased_square,
     gap_norm,
     overconfidence,
+    sum_in_cells,
 )
 from distfreeuq.metrics.classwise import class_errors
 from distfreeuq.metrics.rows import Rows
@@ -53,6 +53,26 @@ BIASED = frozenset(
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Sums:
+    """What the metrics are functions of, for S samples of weights at once.
+
+    Attributes
+    ----------
+    by_class : ndarray (S, K, M, 5)
+        Sums by predicted class and bin; K is 1 where rows are not told apart.
+    class_errors : ndarray (S, K) or None
+        Class-wise calibration errors.
+    brier, nll : ndarray (S,) or None
+        Mean scores.
+    """
+
+    by_class: FloatMatrix
+    class_errors: FloatMatrix | None = None
+    brier: FloatArray | None = None
+    nll: FloatArray | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Measures:
     """Rows with their bins.
 
@@ -83,42 +103,43 @@ class Measures:
     losses: FloatArray | None
     names: tuple[str, ...]
 
-    def sums(self, weights: FloatArray) -> FloatMatrix:
-        """Return the sums by predicted class and bin, shape (K, M, 5)."""
-        out = np.zeros((self.n_classes * self.n_bins, 5))
-        rows = self.rows
-        _metrics._sum_bins(self.cells, rows.confidence, rows.hits, weights, out)
-        return out.reshape(self.n_classes, self.n_bins, 5)
+    def sums(self) -> Sums:
+        """Return the sums of the rows as they are: one sample."""
+        rows, shape = self.rows, (self.n_classes, self.n_bins, 5)
+        cells = sum_in_cells(rows, self.cells, self.n_classes * self.n_bins)
+        by_class = cells.reshape(1, *shape)
+        if rows.probs is None:
+            return Sums(by_class)
+        assert rows.labels is not None and rows.brier is not None
+        assert self.losses is not None
+        errors = class_errors(
+            rows.probs, rows.labels, rows.weights, self.n_bins, self.how
+        )
+        means = np.array([[rows.mean(rows.brier)], [rows.mean(self.losses)]])
+        return Sums(by_class, errors[None], *means)
 
-    def values(self, weights: FloatArray) -> FloatArray:
-        """Return every metric in `names` for rows with these weights."""
-        by_class = self.sums(weights)
-        sums = by_class.sum(axis=0)
-        total = float(sums[:, WEIGHT].sum())
+    def values(self, sums: Sums) -> FloatMatrix:
+        """Return every metric in `names` for every sample, shape (S, J)."""
+        by_class = sums.by_class
+        pooled = by_class.sum(axis=1)
+        total = pooled[..., WEIGHT].sum(axis=1)
         found = {
-            "accuracy": sums[:, HIT].sum() / total,
-            "mean_confidence": sums[:, CONFIDENCE].sum() / total,
-            "ece": gap_norm(sums),
-            "overconfident_ece": overconfidence(sums),
-            "max_gap": gap_norm(sums, "max"),
-            "debiased_ece": np.sqrt(max(0.0, float(debiased_square(sums)))),
+            "accuracy": pooled[..., HIT].sum(axis=1) / total,
+            "mean_confidence": pooled[..., CONFIDENCE].sum(axis=1) / total,
+            "ece": gap_norm(pooled),
+            "overconfident_ece": overconfidence(pooled),
+            "max_gap": gap_norm(pooled, "max"),
+            "debiased_ece": np.sqrt(np.maximum(debiased_square(pooled), 0.0)),
         }
         if self.n_classes > 1:
             errors = gap_norm(by_class)
-            found["max_ece"] = np.nanmax(errors)
-            found["average_ece"] = np.nanmean(errors)
-        rows = self.rows
-        if rows.probs is not None:
-            assert rows.labels is not None and rows.brier is not None
-            assert self.losses is not None
-            errors = class_errors(
-                rows.probs, rows.labels, weights, self.n_bins, self.how
-            )
-            found["classwise_ece"] = errors.mean()
-            found["brier_score"] = weights @ rows.brier / total
-            used = weights > 0.0
-            found["nll"] = weights[used] @ self.losses[used] / total
-        return np.array([float(found[name]) for name in self.names])
+            found["max_ece"] = np.nanmax(errors, axis=1)
+            found["average_ece"] = np.nanmean(errors, axis=1)
+        if sums.class_errors is not None:
+            assert sums.brier is not None and sums.nll is not None
+            found["classwise_ece"] = sums.class_errors.mean(axis=1)
+            found["brier_score"], found["nll"] = sums.brier, sums.nll
+        return np.column_stack([found[name] for name in self.names])
 
 
 def bin_rows(rows: Rows, n_bins: int, how: str, *, by_class: bool) -> Measures:

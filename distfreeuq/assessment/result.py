@@ -233,7 +233,7 @@ class AssessmentResult(Result):
                     + (
                         "no interval of a calibration error can be trusted here. "
                         if self.n_boot
-                        else "most of it may be noise. "
+                        else "part of it is noise. "
                     )
                     + "Rely on the test.",
                 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from distfreeuq._kernels import _binning, _metrics
-from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
+from distfreeuq._kernels import _metrics
+from distfreeuq._typing import FloatArray, FloatMatrix, IndexArray, IntArray
 from distfreeuq.metrics.bins import choose_bins
 from distfreeuq.threads import threads_for
 
@@ -24,10 +26,35 @@ def class_errors(
 ) -> FloatArray:
     """Return the L1 error of every class's own probability, shape (K,)."""
     if how == "uniform-mass":
-        return _by_column(probs, labels, weights, n_bins)
-    edges = choose_bins(probs[:0, 0], weights, n_bins, how).edges_as(probs.dtype)
-    sums = class_sums(probs, labels, weights, edges)
-    return np.asarray(np.abs(sums[1] - sums[2]).sum(axis=0) / weights.sum())
+        gaps = np.array(
+            [
+                np.abs(np.bincount(bins, weights=weights * gap)).sum()
+                for bins, gap in _columns(probs, labels, weights, n_bins)
+            ]
+        )
+    else:
+        sums = class_sums(probs, labels, weights, class_edges(probs, n_bins, how))
+        gaps = np.abs(sums[1] - sums[2]).sum(axis=0)
+    return np.asarray(gaps / weights.sum())
+
+
+def class_edges(probs: FloatMatrix, n_bins: int, how: str) -> FloatArray:
+    """Return the edges that all classes share, as the kernels take them."""
+    return choose_bins(probs[:0, 0], np.ones(0), n_bins, how).edges_as(probs.dtype)
+
+
+def class_gaps(
+    probs: FloatMatrix, labels: IntArray, weights: FloatArray, n_bins: int
+) -> tuple[IndexArray, FloatMatrix]:
+    """Return bin and gap, probability less hit, of all entries, each (n, K).
+
+    For bins of equal mass, where no class has most of its entries in one bin.
+    """
+    bins, gaps = np.empty(probs.shape, dtype=np.int32), np.empty(probs.shape)
+    columns = _columns(probs, labels, weights, n_bins)
+    for k, column in enumerate(columns):
+        bins[:, k], gaps[:, k] = column
+    return bins, gaps
 
 
 def class_sums(
@@ -47,20 +74,11 @@ def class_sums(
     return sums
 
 
-def _by_column(
+def _columns(
     probs: FloatMatrix, labels: IntArray, weights: FloatArray, n_bins: int
-) -> FloatArray:
-    """Return the errors with bins of equal mass, which every class has of its own."""
-    out = np.empty(probs.shape[1])
-    bins = np.empty(probs.shape[0], dtype=np.int64)
-    threads = threads_for(bins.size)
-    for k in range(out.size):
+) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Yield bins and gaps of every class; bins of equal mass are each one's own."""
+    for k in range(probs.shape[1]):
         column = np.ascontiguousarray(probs[:, k])
-        partition = choose_bins(column, weights, n_bins, "uniform-mass")
-        edges = partition.edges_as(column.dtype)
-        _binning._assign_bins(column, edges, True, bins, threads)
-        gaps = np.bincount(
-            bins, weights=weights * (column.astype(np.float64) - (labels == k))
-        )
-        out[k] = np.abs(gaps).sum() / weights.sum()
-    return out
+        bins = choose_bins(column, weights, n_bins, "uniform-mass").assign(column)
+        yield bins, column.astype(np.float64) - (labels == k)

@@ -71,17 +71,6 @@ def test_bins_are_summed_as_defined(rows, n_cells, data):
     np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-15)
 
 
-@given(st.lists(st.integers(0, 2**32 - 1), max_size=30))
-def test_draws_are_counted_as_defined(words):
-    words = np.array([*words, 0, 2**32 - 1], dtype=np.uint32)
-    weights = np.array([1.0, 0.5, 0.0, 2.0, 1.0, 0.25, 3.0])
-    out = np.full(7, np.nan)
-    _metrics._count_draws(words, weights, out)
-    expected = twin.count_draws(words, weights)
-    np.testing.assert_allclose(out, expected, rtol=1e-14)
-    assert out[0] >= 1.0 and out[6] >= 3.0  # the first and the last word
-
-
 @pytest.mark.parametrize("bad_value", [np.nan, np.inf, -0.1, 0.9])
 def test_first_bad_row_is_found_on_the_way(bad_value):
     probs = np.full((30_000, 4), 0.25)

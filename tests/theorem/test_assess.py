@@ -94,7 +94,7 @@ def coverage(shift, n=1500, n_rep=120, n_boot=120):
     for _ in range(n_rep):
         confidence = rng.uniform(0.5, 1.0, n)
         measures = rows_of(confidence, rng.random(n) < confidence - shift)
-        estimate = measures.values(np.ones(n))
+        estimate = measures.values(measures.sums())[0]
         (samples,) = resample([measures], n_boot, rng, 1, False)
         _, low, high = intervals(measures.names, estimate, samples, 0.9)
         j = measures.names.index("ece")

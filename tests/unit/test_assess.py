@@ -173,10 +173,50 @@ def test_refusals(data):
             dfu.assess(probs, labels, **arguments)
     with pytest.raises(dfu.InputError, match="metric"):
         dfu.assess(probs, labels, n_sim=0)["f1"]
-    with pytest.raises(dfu.InputError, match="classifiers"):
-        dfu.compare(probs, labels)
-    with pytest.raises(dfu.InputError, match="classifiers"):
-        dfu.compare({}, labels)
+
+
+def test_comparisons_are_written_in_any_way(data):
+    probs, sharp, labels = data
+    named = dfu.compare({"A": probs, "B": sharp}, labels, n_boot=20, rng=0)
+    for result in (
+        dfu.compare(probs, sharp, labels, n_boot=20, rng=0),
+        dfu.compare(probs, sharp, labels=labels, n_boot=20, rng=0),
+        dfu.compare([probs, sharp], labels, n_boot=20, rng=0),
+        dfu.compare(probs.tolist(), sharp.tolist(), labels, n_boot=20, rng=0),
+    ):
+        assert str(result) == str(named)
+        np.testing.assert_array_equal(result.low, named.low)
+    three = dfu.compare(
+        probs, sharp, probs, labels, names=["plain", "sharp", "again"], n_boot=0
+    )
+    assert three.names == ("plain", "sharp", "again")
+    assert (three.differences[2] == 0.0).all()
+
+
+def test_refusals_of_comparisons(data):
+    probs, sharp, labels = data
+    for arguments, keywords, match in (
+        ((probs, labels), {}, "two .for one there is assess.*Got one"),
+        (({}, labels), {}, "classifiers.*Got none"),
+        ((labels,), {}, "labels.*compare.a, b, labels.*Got None"),
+        ((probs, sharp), {}, r"labels.*a matrix of shape \(1500, 4\) in its place"),
+        ((probs, sharp, labels), {"names": ["a"]}, "names.*2 different names"),
+        ((probs, sharp, labels), {"names": ["a", "a"]}, "names.*2 different names"),
+        (({"a": probs, "b": sharp}, labels), {"names": "ab"}, "names.*left out"),
+        ((probs, {"b": sharp}, labels), {}, "probs"),
+        ((probs, sharp[:9], labels), {}, "labels"),
+    ):
+        with pytest.raises(dfu.InputError, match=match):
+            dfu.compare(*arguments, n_boot=0, **keywords)
+
+
+def test_comparison_says_which_errors_are_near_zero(data):
+    probs, sharp, labels = data
+    result = dfu.compare(probs, sharp, labels, names=["plain", "sharp"], n_boot=20)
+    assert result.near_zero == ("plain",)
+    assert "ECE of plain is not far above" in str(result)
+    worse = dfu.compare(sharp, sharp**2 / (sharp**2).sum(1, keepdims=True), labels)
+    assert worse.near_zero == () and "not far above" not in str(worse)
 
 
 def test_comparison_is_paired(data):
@@ -192,4 +232,6 @@ def test_comparison_is_paired(data):
     accuracy = frame.loc[("accuracy", "sharp")]
     assert accuracy["low"] == accuracy["high"] == accuracy["difference"] == 0.0
     assert (result.differences[0] == 0.0).all()
+    assert result.difference("ece")[1] == ece["difference"]
+    assert result.interval("ece")[1].tolist() == [ece["low"], ece["high"]]
     assert "less plain" in str(result)

@@ -1,0 +1,56 @@
+/* Sums over rows for many bootstrap samples at once: what is the same for float and double
+   matrices. */
+#ifndef DISTFREEUQ_BOOTSTRAP_H
+#define DISTFREEUQ_BOOTSTRAP_H
+
+#include "portability.h"
+
+/* Samples side by side: four vectors of four doubles, which the registers hold. */
+enum { SAMPLES = 16, ROWS_AT_ONCE = 32 };
+
+/* weight[i][s] = base[i] * counts[s][i] for rows start .. stop-1, at most ROWS_AT_ONCE. */
+ALWAYS_INLINE void take_weights(const double *RESTRICT base, const uint16_t *RESTRICT counts,
+                                ptrdiff_t n, ptrdiff_t start, ptrdiff_t stop,
+                                double weight[ROWS_AT_ONCE][SAMPLES])
+{
+    for (ptrdiff_t s = 0; s < SAMPLES; s++)
+        for (ptrdiff_t i = start; i < stop; i++)
+            weight[i - start][s] = base[i] * (double)counts[s * n + i];
+}
+
+/* Adds A' W to sums (C, SAMPLES): row i of A has the values of entries first[i] up to
+   first[i+1], each in the cell named with it. */
+VECTOR_CLONES
+static void sum_cells_of_samples(const int64_t *first, const int32_t *cells,
+                                 const double *values, const double *base,
+                                 const uint16_t *counts, ptrdiff_t n, double *sums)
+{
+    double weight[ROWS_AT_ONCE][SAMPLES];
+    for (ptrdiff_t start = 0; start < n; start += ROWS_AT_ONCE) {
+        const ptrdiff_t stop = start + ROWS_AT_ONCE < n ? start + ROWS_AT_ONCE : n;
+        take_weights(base, counts, n, start, stop, weight);
+        for (ptrdiff_t i = start; i < stop; i++) {
+            const double *RESTRICT w = weight[i - start];
+            for (int64_t e = first[i]; e < first[i + 1]; e++) {
+                double *RESTRICT out = sums + (ptrdiff_t)cells[e] * SAMPLES;
+                const double value = values[e];
+                PRAGMA(omp simd)
+                for (int s = 0; s < SAMPLES; s++)
+                    out[s] += value * w[s];
+            }
+        }
+    }
+}
+
+#define REAL double
+#define NAMED(name) name##_f64
+#include "bootstrap_template.h"
+#undef REAL
+#undef NAMED
+#define REAL float
+#define NAMED(name) name##_f32
+#include "bootstrap_template.h"
+#undef REAL
+#undef NAMED
+
+#endif
