@@ -95,6 +95,7 @@ __all__ = [
     "Polytope",
     "PredictionSets",
     "Rank",
+    "SimulationResult",
     "SmallCalibrationWarning",
     "SupportWarning",
     "TemperatureResult",

@@ -8,7 +8,9 @@ from distfreeuq._arrays import describe
 from distfreeuq._typing import FloatArray, RandomState
 from distfreeuq.exceptions import InputError
 
-Purpose = Literal["fit", "predict", "thin", "split", "bootstrap", "source", "target"]
+Purpose = Literal[
+    "fit", "predict", "thin", "split", "bootstrap", "source", "target", "replicate"
+]
 
 # One integer is often used for everything: data drawn with seed 0, fitted with seed 0.
 # Each purpose has a stream of its own, and none is what NumPy makes of the same seed by
@@ -29,7 +31,7 @@ def stream(rng: RandomState, purpose: Purpose, caller: str) -> np.random.Generat
         return rng
     if rng is None:
         return np.random.default_rng()
-    key = _SPAWN_KEYS[purpose]
+    key = spawn_key(purpose)
     if isinstance(rng, np.random.SeedSequence):
         seed = np.random.SeedSequence(
             rng.entropy, spawn_key=(*rng.spawn_key, key), pool_size=rng.pool_size
@@ -37,6 +39,11 @@ def stream(rng: RandomState, purpose: Purpose, caller: str) -> np.random.Generat
     else:
         seed = np.random.SeedSequence(int(rng), spawn_key=(key,))
     return np.random.Generator(np.random.PCG64(seed))
+
+
+def spawn_key(purpose: Purpose) -> int:
+    """Return what sets a purpose's stream apart from the others of one seed."""
+    return _SPAWN_KEYS[purpose]
 
 
 def row_uniforms(

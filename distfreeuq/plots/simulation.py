@@ -14,6 +14,8 @@ from distfreeuq.plots.style import BLUE, CYCLE, LINES, NOMINAL, legend_above, ne
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_FEW_VALUES = 8  # that are drawn as bars of their own
+
 
 def coverage_histogram(
     coverages: Mapping[str, ArrayLike], nominal: float, *, ax: Axes | None = None
@@ -62,6 +64,44 @@ def coverage_histogram(
     ax.set_xlabel("coverage")
     n_rep = max(sample.size for sample in values.values())
     title = f"Coverage in {n_rep} repetitions (dashed: nominal {nominal:g})"
+    ax.set_title(title, fontsize="medium")
+    return ax
+
+
+def replicate_histogram(
+    values: ArrayLike, *, name: str = "value", ax: Axes | None = None
+) -> Axes:
+    """Draw a quantity over the replicates of a simulation, and its mean.
+
+    Parameters
+    ----------
+    values : array_like (R,)
+        The quantity in each replicate; what is not finite is left out, and counted.
+    name : str
+        What it is.
+    ax : matplotlib Axes, optional
+    """
+    sample = np.asarray(values, dtype=np.float64)
+    finite = sample[np.isfinite(sample)]
+    ax = new_axes(ax)
+    levels, counts = np.unique(finite, return_counts=True)
+    if levels.size <= _FEW_VALUES:
+        positions = np.arange(levels.size)
+        ax.bar(positions, counts / sample.size, color=BLUE, alpha=0.6, width=0.6)
+        ax.set_xticks(positions, [f"{level:.4g}" for level in levels])
+    else:
+        edges = np.histogram_bin_edges(finite, bins=min(40, 5 + finite.size // 20))
+        heights, _ = np.histogram(finite, bins=edges)
+        ax.stairs(heights / sample.size, edges, fill=True, color=BLUE, alpha=0.6)
+        ax.axvline(float(finite.mean()), **NOMINAL)
+    ax.set_xlabel(name)
+    ax.set_ylabel("share of replicates")
+    title = f"{sample.size} replicates"
+    if finite.size > 1:
+        error = finite.std(ddof=1) / np.sqrt(finite.size)
+        title += f", mean {finite.mean():.4g} (Monte Carlo error {error:.2g})"
+    if finite.size < sample.size:
+        title += f", {sample.size - finite.size} not finite"
     ax.set_title(title, fontsize="medium")
     return ax
 

@@ -1,0 +1,1 @@
+"""Simulation studies: many replicates of anything, seeded one by one, and resumable."""
