@@ -35,3 +35,7 @@ class EmptyBinWarning(DistFreeWarning):
 
 class SupportWarning(DistFreeWarning):
     """The target has rows where the source has almost none: weights cannot help."""
+
+
+class TrainingStoppedWarning(DistFreeWarning):
+    """A discriminator became too confident for features to be learnt against it."""

@@ -7,14 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq import _labels
-from distfreeuq._arrays import describe, listed, shape_of
+from distfreeuq._arrays import describe
 from distfreeuq._random import stream
 from distfreeuq._typing import (
     ArrayLike,
-    Classes,
     FloatArray,
-    FloatMatrix,
     RandomState,
 )
 from distfreeuq._validate import Door
@@ -27,6 +24,7 @@ from distfreeuq.covariate_shift.diagnostics import (
 )
 from distfreeuq.covariate_shift.methods import estimate, read_options
 from distfreeuq.covariate_shift.result import DensityRatioResult
+from distfreeuq.covariate_shift.samples import read_samples
 from distfreeuq.exceptions import SupportWarning
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import read_only
@@ -153,7 +151,7 @@ def density_ratio(
     (3.18, 0.77)
     """
     door = Door("density_ratio")
-    source_rows, target_rows, features = _read_rows(door, source, target)
+    source_rows, target_rows, features = read_samples(door, source, target)
     n_source, n_target = source_rows.shape[0], target_rows.shape[0]
     options = read_options(
         door,
@@ -200,27 +198,6 @@ def density_ratio(
     )
     _warn(uncovered, effective_sample_size(source_weight), n_source)
     return result
-
-
-def _read_rows(
-    door: Door, source: ArrayLike, target: ArrayLike
-) -> tuple[FloatMatrix, FloatMatrix, Classes]:
-    source_rows = door.features(source, "source")
-    target_rows = door.features(target, "target")
-    d = source_rows.shape[1]
-    if target_rows.shape[1] != d:
-        must = f"of shape (n, {d}), with the columns of 'source'"
-        door.refuse("target", must, shape_of(target_rows))
-    for rows, parameter in ((source_rows, "source"), (target_rows, "target")):
-        if rows.shape[0] < 2:
-            door.refuse(parameter, "of at least two rows", shape_of(rows))
-    columns = _labels.column_names(door, source, "source")
-    others = _labels.column_names(door, target, "target")
-    features = columns or others or range(d)
-    if others is not None and _labels.contradict(others, features):
-        must = f"with the columns of 'source' in their order, {listed(features)}"
-        door.refuse("target", must, listed(others))
-    return source_rows, target_rows, features
 
 
 _CLIP = 'a positive number, a quantile such as "99%", or a pair (smallest, largest)'

@@ -1,0 +1,30 @@
+"""Features of source and target rows, checked together."""
+
+from __future__ import annotations
+
+from distfreeuq import _labels
+from distfreeuq._arrays import listed, shape_of
+from distfreeuq._typing import ArrayLike, Classes, FloatMatrix
+from distfreeuq._validate import Door
+
+
+def read_samples(
+    door: Door, source: ArrayLike, target: ArrayLike
+) -> tuple[FloatMatrix, FloatMatrix, Classes]:
+    """Return source rows, target rows, and the names of their columns."""
+    source_rows = door.features(source, "source")
+    target_rows = door.features(target, "target")
+    d = source_rows.shape[1]
+    if target_rows.shape[1] != d:
+        must = f"of shape (n, {d}), with the columns of 'source'"
+        door.refuse("target", must, shape_of(target_rows))
+    for rows, parameter in ((source_rows, "source"), (target_rows, "target")):
+        if rows.shape[0] < 2:
+            door.refuse(parameter, "of at least two rows", shape_of(rows))
+    columns = _labels.column_names(door, source, "source")
+    others = _labels.column_names(door, target, "target")
+    features = columns or others or range(d)
+    if others is not None and _labels.contradict(others, features):
+        must = f"with the columns of 'source' in their order, {listed(features)}"
+        door.refuse("target", must, listed(others))
+    return source_rows, target_rows, features
