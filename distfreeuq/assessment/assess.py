@@ -13,7 +13,8 @@ from distfreeuq.assessment.bootstrap import intervals, resample
 from distfreeuq.assessment.calibration_test import calibration_test, noise
 from distfreeuq.assessment.measures import Measures, Sums, bin_rows
 from distfreeuq.assessment.result import AssessmentResult
-from distfreeuq.conformal.covariate_shift import effective_sample_size
+from distfreeuq.binning.counting import divide
+from distfreeuq.covariate_shift.diagnostics import effective_sample_size
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.metrics.bins import CONFIDENCE, HIT, WEIGHT, check_bins, gap_norm
 from distfreeuq.metrics.reliability import table_of_sums
@@ -186,8 +187,7 @@ def _class_table(measures: Measures, sums: Sums) -> FloatMatrix:
     out[:, 0] = np.bincount(rows.labels, weights=rows.weights, minlength=n_classes)
     totals = by_class.sum(axis=1)
     out[:, 1] = totals[:, WEIGHT]
-    for column, part in ((2, CONFIDENCE), (3, HIT)):
-        np.divide(totals[:, part], out[:, 1], out=out[:, column], where=out[:, 1] > 0.0)
+    out[:, 2:4] = divide(totals[:, [CONFIDENCE, HIT]], totals[:, [WEIGHT]])
     out[:, 4] = gap_norm(by_class)
     if sums.class_errors is not None:
         out[:, 5] = sums.class_errors[0]

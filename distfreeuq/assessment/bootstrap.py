@@ -42,20 +42,21 @@ def intervals(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the bootstrap's estimate of the bias, and the intervals' ends, each (J,).
 
-    Percentile intervals, except for the calibration errors: a sample's errors are those
-    of the estimates and noise once more, so that their distribution lies too high, and
-    the basic interval, which mirrors it at the estimate, takes that out.
+    Percentile intervals, except for the calibration errors. A sample's errors are those
+    of the estimates and noise once more, so that their distribution lies too high; the
+    basic interval, which mirrors it at the estimate, takes that out. The debiased error
+    has no bias itself, yet its samples have, for a row that is drawn twice tells less
+    than two rows: its interval mirrors them at their own mean.
     """
     tail = 0.5 * (1.0 - level)
     low, high = np.quantile(samples, [tail, 1.0 - tail], axis=0, method="inverted_cdf")
+    mean = samples.mean(axis=0)
     biased = np.array([name in BIASED for name in names])
-    bias = np.zeros(len(names))
-    bias[biased] = samples[:, biased].mean(axis=0) - estimates[biased]
-    mirrored = 2.0 * estimates[biased]
-    low[biased], high[biased] = (
-        np.clip(mirrored - high[biased], 0.0, 1.0),
-        np.clip(mirrored - low[biased], 0.0, 1.0),
-    )
+    bias = np.where(biased, mean - estimates, 0.0)
+    center = np.where(biased, estimates, mean)
+    mirrored = biased | np.array([name == "debiased_ece" for name in names])
+    ends = np.clip(estimates + center - np.stack([high, low]), 0.0, 1.0)
+    low, high = np.where(mirrored, ends, [low, high])
     return bias, low, high
 
 

@@ -133,7 +133,7 @@ class ComparisonResult(Result):
         ]
         notes = []
         if self.n_boot:
-            level = f"{100 * self.confidence:g}% intervals"
+            level = f"{100 * self.confidence:g}% interval"
             rows = [
                 [
                     f"{names[c]}: {TITLES[metric]}",
@@ -152,14 +152,14 @@ class ComparisonResult(Result):
                 )
             ]
         if self.n_boot and self.near_zero:
-            near = ", ".join(class_name(name) for name in self.near_zero)
+            near = " and of ".join(class_name(name) for name in self.near_zero)
             notes.append(
                 (
                     "Note",
                     f"the ECE of {near} is not far above what noise alone gives a "
-                    "calibrated classifier in this sample: no interval of a "
-                    "difference in calibration error to it can be trusted. Brier "
-                    "score and likelihood can be compared; assess tests calibration.",
+                    "calibrated classifier in this sample: there no interval of a "
+                    "difference in calibration error can be trusted. Those of Brier "
+                    "score and likelihood can; assess tests calibration.",
                 )
             )
         return _summary.summarise(
@@ -286,7 +286,11 @@ def compare(
         confidence=confidence,
         n_boot=n_boot,
         n=measures[0].rows.n,
-        guarantee=NoGuarantee("bootstrap intervals hold in the limit of many rows"),
+        guarantee=NoGuarantee(
+            "bootstrap intervals hold in the limit of many rows"
+            if n_boot
+            else "no intervals were asked for (n_boot=0)"
+        ),
     )
 
 

@@ -235,7 +235,9 @@ class AssessmentResult(Result):
                         if self.n_boot
                         else "part of it is noise. "
                     )
-                    + "Rely on the test.",
+                    + (
+                        "Rely on the test." if self.test else "Ask for the test, n_sim."
+                    ),
                 )
             )
         return notes

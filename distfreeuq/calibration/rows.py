@@ -17,6 +17,7 @@ from distfreeuq._typing import (
 )
 from distfreeuq._validate import Door
 from distfreeuq.calibration.logits import read_logits
+from distfreeuq.covariate_shift.diagnostics import effective_sample_size
 from distfreeuq.threads import threads_for
 
 MAX_BLOCKS = 64
@@ -77,7 +78,7 @@ class CalibrationRows:
     @property
     def effective_size(self) -> float:
         """Kish's effective sample size, n for equal weights."""
-        return self.total_weight**2 / float(self.weights @ self.weights)
+        return effective_sample_size(self.weights)
 
     def every(self, stride: int) -> CalibrationRows:
         """Return every stride-th row: a sample whatever the rows are sorted by."""

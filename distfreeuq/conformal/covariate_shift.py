@@ -21,6 +21,7 @@ from distfreeuq.conformal.result import ConformalResult
 from distfreeuq.conformal.scores import NestedScore, all_label_scores
 from distfreeuq.conformal.sets import PredictionSets
 from distfreeuq.conformal.thinning import thinned_pac_threshold
+from distfreeuq.covariate_shift.diagnostics import effective_sample_size
 from distfreeuq.guarantees import Guarantee, at_least
 from distfreeuq.quantiles import quantiles_with_atoms
 from distfreeuq.results import read_only
@@ -306,15 +307,6 @@ def _bound(door: Door, value: float | None, weights: FloatArray) -> float:
             "weight_bound", must, f"{bound:g}, and a weight of {weights.max():g}"
         )
     return bound
-
-
-def effective_sample_size(weights: FloatArray) -> float:
-    """Return (sum w)^2 / sum w^2: unweighted rows with as much information."""
-    largest = weights.max(initial=0.0)
-    if largest == 0.0:
-        return 0.0
-    scaled = weights / largest
-    return float(scaled.sum() ** 2 / (scaled @ scaled))
 
 
 def _thresholds(

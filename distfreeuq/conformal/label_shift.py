@@ -19,7 +19,6 @@ from distfreeuq.conformal.calibration import (
     name_some,
     warn_small,
 )
-from distfreeuq.conformal.covariate_shift import effective_sample_size
 from distfreeuq.conformal.p_values import weighted_p_values
 from distfreeuq.conformal.result import ConformalResult
 from distfreeuq.conformal.scores import NestedScore
@@ -27,6 +26,7 @@ from distfreeuq.conformal.stratified import expected_excess, stratified_pac_thre
 from distfreeuq.conformal.thinning import thinned_pac_threshold
 from distfreeuq.conformal.thresholds import label_shift_thresholds
 from distfreeuq.conformal.union import union_thresholds
+from distfreeuq.covariate_shift.diagnostics import effective_sample_size
 from distfreeuq.exceptions import DistFreeWarning
 from distfreeuq.guarantees import Guarantee
 from distfreeuq.label_shift.regions import Box, Polytope

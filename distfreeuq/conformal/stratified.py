@@ -3,19 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
+from distfreeuq import bounds
 from distfreeuq._typing import FloatArray, IntArray
-
-
-def lower_confidence_limits(
-    hits: FloatArray, counts: FloatArray, delta: float
-) -> FloatArray:
-    """Return one-sided Clopper-Pearson lower limits, each at level delta."""
-    some = hits > 0
-    limits = np.zeros(np.shape(hits))
-    limits[some] = special.betaincinv(hits[some], counts[some] - hits[some] + 1, delta)
-    return limits
 
 
 def stratified_pac_threshold(
@@ -41,7 +31,7 @@ def stratified_pac_threshold(
         middle = (low + high) // 2
         t = candidates[middle]
         hits = np.array([np.searchsorted(own, t, "right") for own in by_class], float)
-        enough = prior @ lower_confidence_limits(hits, counts, delta / active.size)
+        enough = prior @ bounds.clopper_pearson_lower(hits, counts, delta / active.size)
         low, high = (low, middle) if enough >= 1.0 - alpha else (middle, high)
     return float(candidates[high]) if high < candidates.size else np.inf
 
@@ -61,7 +51,9 @@ def expected_excess(
 
     def bound(excess: float) -> float:
         hits = (1.0 - alpha + excess) * n
-        return float(prior @ lower_confidence_limits(hits, n, delta / active.sum()))
+        return float(
+            prior @ bounds.clopper_pearson_lower(hits, n, delta / active.sum())
+        )
 
     if bound(high) < 1.0 - alpha:
         return np.inf

@@ -9,7 +9,8 @@ import numpy as np
 from distfreeuq._kernels import _metrics
 from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
 from distfreeuq._validate import Door
-from distfreeuq.binning.intervals import Intervals
+from distfreeuq.binning.counting import divide
+from distfreeuq.binning.intervals import Intervals, closed_intervals, equal_width
 from distfreeuq.metrics.rows import Rows
 from distfreeuq.quantiles import quantiles_with_atoms
 
@@ -38,15 +39,14 @@ def choose_bins(
     Equal widths have the decimal edges m / M. Bins of equal mass end at the weighted
     quantiles of levels m / M, each in the bin that it ends; tied ones are one edge.
     """
-    if how == "uniform-mass":
-        levels = np.arange(1, n_bins) / n_bins
-        edges = quantiles_with_atoms(
-            values.astype(np.float64), weights, levels, np.zeros(levels.size)
-        )
-        edges = np.unique(edges[edges < values.max()])
-    else:
-        edges = np.arange(1, n_bins) / n_bins
-    return Intervals(edges, np.full(edges.size, how == "left"))
+    if how != "uniform-mass":
+        closed = equal_width(n_bins)
+        return Intervals(closed.edges, np.full(n_bins - 1, how == "left"))
+    levels = np.arange(1, n_bins) / n_bins
+    edges = quantiles_with_atoms(
+        values.astype(np.float64), weights, levels, np.zeros(levels.size)
+    )
+    return closed_intervals(np.unique(edges[edges < values.max()]))
 
 
 def sum_in_cells(rows: Rows, cells: IntArray, n_cells: int) -> FloatMatrix:
@@ -76,17 +76,17 @@ def gap_norm(sums: FloatMatrix, norm: str = "l1") -> FloatArray:
     total = sums[..., WEIGHT].sum(axis=-1)
     if norm == "l1":
         sizes = np.abs(sums[..., CONFIDENCE] - sums[..., HIT]).sum(axis=-1)
-        return _divide(sizes, total)
+        return divide(sizes, total)
     gaps = np.abs(mean_gaps(sums))
     if norm == "max":
         return np.where(total > 0.0, gaps.max(axis=-1), np.nan)
-    return np.sqrt(_divide((sums[..., WEIGHT] * gaps**2).sum(axis=-1), total))
+    return np.sqrt(divide((sums[..., WEIGHT] * gaps**2).sum(axis=-1), total))
 
 
 def overconfidence(sums: FloatMatrix) -> FloatArray:
     """Return the part of the ECE where confidence exceeds frequency (paper C)."""
     gap = sums[..., CONFIDENCE] - sums[..., HIT]
-    return _divide(np.maximum(gap, 0.0).sum(axis=-1), sums[..., WEIGHT].sum(axis=-1))
+    return divide(np.maximum(gap, 0.0).sum(axis=-1), sums[..., WEIGHT].sum(axis=-1))
 
 
 def debiased_square(sums: FloatMatrix, method: str = "exact") -> FloatArray:
@@ -106,10 +106,4 @@ def debiased_square(sums: FloatMatrix, method: str = "exact") -> FloatArray:
         share = sums[..., HIT] / safe
         spread = share * (1.0 - share)
     unbiased = np.where(many, square - spread / (safe - 1.0), 0.0)
-    return _divide((n * unbiased).sum(axis=-1), n.sum(axis=-1))
-
-
-def _divide(part: FloatArray, total: FloatArray) -> FloatArray:
-    out: FloatArray = np.full(np.shape(part), np.nan)
-    np.divide(part, total, out=out, where=total > 0.0)
-    return out
+    return divide((n * unbiased).sum(axis=-1), n.sum(axis=-1))

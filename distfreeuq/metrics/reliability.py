@@ -10,6 +10,7 @@ import numpy as np
 from distfreeuq import bounds
 from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq._validate import Door
+from distfreeuq.binning.counting import divide
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.metrics.bins import (
     CONFIDENCE,
@@ -247,8 +248,7 @@ def table_of_sums(
 ) -> ReliabilityTable:
     """Return the table of the bins' sums (M, 5)."""
     weight = sums[:, WEIGHT]
-    means = np.full((2, weight.size), np.nan)
-    np.divide(sums[:, [CONFIDENCE, HIT]].T, weight, out=means, where=weight > 0.0)
+    means = divide(sums[:, [CONFIDENCE, HIT]].T, weight)
     weighted = not np.array_equal(weight, sums[:, SQUARE])
     low, high = _intervals(sums, means[1], 1.0 - level, weighted)
     return ReliabilityTable(
@@ -277,8 +277,7 @@ def _intervals(
         )
         return np.where(n > 0, low, 0.0), np.where(n > 0, high, 1.0)
     used = sums[:, WEIGHT] > 0.0
-    effective = np.ones(n_bins)
-    np.divide(sums[:, WEIGHT] ** 2, sums[:, SQUARE], out=effective, where=used)
+    effective = divide(sums[:, WEIGHT] ** 2, sums[:, SQUARE])
     radius = np.sqrt(0.5 * np.log(2.0 * n_bins / alpha) / effective)
     low = np.where(used, np.maximum(accuracy - radius, 0.0), 0.0)
     return low, np.where(used, np.minimum(accuracy + radius, 1.0), 1.0)

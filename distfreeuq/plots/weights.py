@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distfreeuq._typing import ArrayLike
-from distfreeuq.conformal.covariate_shift import effective_sample_size
+from distfreeuq.covariate_shift.diagnostics import effective_sample_size
 from distfreeuq.plots.style import BLUE, NOMINAL, ORANGE, legend_above, new_axes
 
 if TYPE_CHECKING:
