@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import warnings
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing, nullcontext
 from functools import partial
 from os import PathLike
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._arrays import describe
+from distfreeuq._parallel import as_completed
 from distfreeuq._typing import RandomState
 from distfreeuq._validate import Door
 from distfreeuq.results import read_only
@@ -130,9 +130,9 @@ def simulate(
             desc="simulate",
             disable=not progress,
         )
-        run = _run(source, procedure, given, seed, missing, n_jobs)
-        with bar, closing(run):
-            for i, found in run:
+        run = partial(run_replicate, source, procedure, given, seed, os.getpid())
+        with bar, closing(as_completed(run, missing, n_jobs)) as replicates:
+            for i, found in replicates:
                 check_same(tuple(next(iter(done.values()), found)), found, i)
                 done[i] = found
                 if journal is not None:
@@ -159,30 +159,6 @@ def _scenario(door: Door, scenario: Any) -> Scenario | Draw:
         door.refuse("scenario", must, describe(scenario))
     chosen: Scenario | Draw = scenario
     return chosen
-
-
-def _run(
-    source: Scenario | Draw,
-    procedure: Procedure,
-    parameters: Mapping[str, Any],
-    seed: int,
-    missing: list[int],
-    n_jobs: int,
-) -> Generator[tuple[int, dict[str, float]], None, None]:
-    """Yield replicates as they come, in any order."""
-    from joblib import Parallel, delayed
-
-    run = partial(run_replicate, source, procedure, parameters, seed, os.getpid())
-    with Parallel(n_jobs=n_jobs, return_as="generator_unordered") as parallel:
-        outputs = parallel(delayed(run)(i) for i in missing)
-        try:
-            for output in outputs:  # noqa: UP028 - whose closing is ours
-                yield output
-        finally:
-            with warnings.catch_warnings():
-                # after an error, that replicates under way are cancelled is meant
-                warnings.simplefilter("ignore")
-                outputs.close()
 
 
 def _header(

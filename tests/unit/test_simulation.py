@@ -9,6 +9,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 
@@ -25,6 +26,10 @@ def uniform(rng):
 
 def echo(draw, rng):
     return {"u": draw, "v": rng.random()}
+
+
+def changing(draw, rng):
+    return {"large" if draw > 0.2 else "small": draw}
 
 
 def test_by_hand():
@@ -74,6 +79,18 @@ def test_the_table_does_not_depend_on_the_number_of_workers(tmp_path):
     np.testing.assert_array_equal(alone.values, together.values)
     assert alone.quantities == together.quantities == ("mean", "first", "undefined")
     np.testing.assert_array_equal(alone.values, study().values)
+
+
+def test_a_backend_that_returns_all_at_once_gives_the_same_table(tmp_path):
+    with joblib.parallel_config(backend="multiprocessing"):
+        together = study(tmp_path / "study.jsonl", n_jobs=2)
+    np.testing.assert_array_equal(together.values, study().values)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_error_in_the_middle_ends_quietly(n_jobs):
+    with pytest.raises(InputError, match="same quantities"):
+        dfu.simulate(uniform, changing, 200, rng=0, n_jobs=n_jobs)
 
 
 def test_names_scenarios_and_draws_are_taken():
