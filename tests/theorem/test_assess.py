@@ -7,6 +7,7 @@ from scipy import stats
 from distfreeuq.assessment.assess import assess
 from distfreeuq.assessment.bootstrap import intervals, resample
 from distfreeuq.assessment.calibration_test import calibration_test
+from distfreeuq.assessment.compare import compare
 from distfreeuq.assessment.measures import bin_rows
 from distfreeuq.metrics.bins import debiased_square
 from distfreeuq.metrics.rows import Rows
@@ -108,6 +109,41 @@ def test_bootstrap_intervals_cover_an_ece_well_above_zero():
     judge = Judge(claims=2)
     judge.at_least(int(basic), n_rep, 0.85)  # 90% but for the bootstrap's own error
     judge.at_most(int(basic), n_rep, 0.95)
+
+
+def paired_coverage(n_rep, wrong=0.0):
+    """Return how often 90% intervals hold a difference of two ECEs, and widths.
+
+    The first classifier is 0.15 too high everywhere, the second over-confident on both
+    sides of 1/2, by 0.6 |q - 1/2|: 0.09 on average.
+    """
+    rng = np.random.default_rng(7)
+    hits, width = 0, 0.0
+    for _ in range(n_rep):
+        q = rng.uniform(0.2, 0.8, 6000)
+        labels = (rng.random(6000) < q).astype(int)
+        pair = q + 0.15, 0.5 + 1.6 * (q - 0.5)
+        options = {"event": "class-1", "n_boot": 128, "confidence": 0.9, "rng": rng}
+        result = compare(*pair, labels, **options)
+        assert result.near_zero == ()
+        low, high = result.interval("ece")[1]
+        hits += low <= 0.09 - 0.15 + wrong <= high
+        width += (high - low) / n_rep
+    return int(hits), n_rep, width
+
+
+def test_paired_intervals_cover_the_difference():
+    hits, n_rep, _ = paired_coverage(150)
+    judge = Judge(claims=2)
+    judge.at_least(hits, n_rep, 0.85)  # 90% but for the bootstrap's own error
+    judge.at_most(hits, n_rep, 0.97)
+
+
+def test_another_difference_is_refuted():
+    hits, n_rep, width = paired_coverage(60, wrong=0.02)
+    assert width < 0.05
+    with pytest.raises(RefutedError):
+        Judge(claims=1).at_least(hits, n_rep, 0.85)
 
 
 def test_percentile_intervals_cover_nothing_at_zero():
