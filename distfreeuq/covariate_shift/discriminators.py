@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from distfreeuq._persistence import register
-from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix
+from distfreeuq._typing import BoolArray, BoolMatrix, FloatArray, FloatMatrix
 from distfreeuq._validate import Door
 from distfreeuq.covariate_shift.estimate import RatioEstimate
 from distfreeuq.covariate_shift.folds import Folds
@@ -36,8 +36,8 @@ class Learner(Protocol):
     def everyone(self) -> Discriminator:
         """Return the fit on all rows."""
 
-    def held_out_log_odds(self, fit: BoolArray) -> FloatArray:
-        """Return all rows' log-odds (n,) by a fit on the rows marked."""
+    def held_out_log_odds(self, fits: BoolMatrix) -> FloatMatrix:
+        """Return all rows' log-odds (n, r) by fits on the rows that r columns mark."""
 
 
 @register
@@ -74,9 +74,11 @@ def cross_fit(
     temperature from all rounds' held-out log-ratios.
     """
     log_ratio, tempered = np.empty(is_target.size), np.empty(is_target.size)
-    for fold in folds.rounds(calibrate):
-        values = learner.held_out_log_odds(fold.fit) + _log_prior(is_target, fold.fit)
-        np.clip(values, -_MOST_LOG_ODDS, _MOST_LOG_ODDS, out=values)
+    rounds = list(folds.rounds(calibrate))
+    log_odds = learner.held_out_log_odds(np.column_stack([r.fit for r in rounds]))
+    for fold, column in zip(rounds, log_odds.T, strict=True):
+        values = column + _log_prior(is_target, fold.fit)
+        values = np.clip(values, -_MOST_LOG_ODDS, _MOST_LOG_ODDS)
         beta = _inverse_temperature(values, is_target, fold.calibrate)
         log_ratio[fold.held_out] = values[fold.held_out]
         tempered[fold.held_out] = beta * values[fold.held_out]
@@ -150,9 +152,9 @@ class UserLearner:
         """Return the fit on all rows."""
         return self._fit(np.ones(self.labels.size, dtype=bool))
 
-    def held_out_log_odds(self, fit: BoolArray) -> FloatArray:
-        """Return all rows' log-odds (n,) by a fit on the rows marked."""
-        return self._fit(fit).log_odds(self.x)
+    def held_out_log_odds(self, fits: BoolMatrix) -> FloatMatrix:
+        """Return all rows' log-odds (n, r) by fits on the rows that r columns mark."""
+        return np.column_stack([self._fit(f).log_odds(self.x) for f in fits.T])
 
     def _fit(self, rows: BoolArray) -> UserDiscriminator:
         fresh = copy.deepcopy(self.estimator)

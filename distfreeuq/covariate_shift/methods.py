@@ -13,15 +13,25 @@ from distfreeuq._validate import LARGEST, SMALLEST, Door
 from distfreeuq.covariate_shift.discriminators import Learner, UserLearner, cross_fit
 from distfreeuq.covariate_shift.estimate import RatioEstimate
 from distfreeuq.covariate_shift.folds import deal
+from distfreeuq.covariate_shift.kernels import kernel_rows
+from distfreeuq.covariate_shift.kliep import fit_kliep
+from distfreeuq.covariate_shift.knn import fit_neighbours
+from distfreeuq.covariate_shift.least_squares import fit_least_squares
 from distfreeuq.covariate_shift.logistic import LogisticLearner
 from distfreeuq.covariate_shift.network_discriminator import NetworkLearner
 
 _USED = {
     "logistic": {"ridge"},
     "mlp": {"n_hidden"},
+    "knn": {"n_neighbors"},
+    "ulsif": {"n_kernels", "bandwidth", "ridge"},
+    "rulsif": {"n_kernels", "bandwidth", "ridge", "relative"},
+    "kliep": {"n_kernels", "bandwidth"},
 }
 _DEFAULT_RIDGE = 1.0
 _DEFAULT_HIDDEN = 32
+_DEFAULT_KERNELS = 100
+_DEFAULT_RELATIVE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +66,7 @@ class Options:
     @property
     def held_out(self) -> str:
         """How rows are kept from the fits that weight them, for the summary."""
-        return f"{self.n_folds} folds"
+        return "leave-one-out" if self.name == "knn" else f"{self.n_folds} folds"
 
 
 def read_options(
@@ -64,7 +74,8 @@ def read_options(
     method: Any,
     *,
     calibrate: bool,
-    n_rows: int,
+    n_source: int,
+    n_target: int,
     n_folds: Any,
     **given: Any,
 ) -> Options:
@@ -75,11 +86,17 @@ def read_options(
         if value is not None and option not in used:
             what = f"None: method {name!r} does not use it"
             door.refuse(option, what, describe(value))
-    fewest = 3 if calibrate else 2
+    discriminates = estimator is not None or name in ("logistic", "mlp")
+    fewest = 3 if calibrate and discriminates else 2
     folds = door.count(n_folds, "n_folds", low=fewest)
-    if folds > n_rows:
-        must = f"at most the number of rows of the smaller sample, {n_rows}"
+    smaller = min(n_source, n_target)
+    if folds > smaller and name != "knn":
+        must = f"at most the number of rows of the smaller sample, {smaller}"
         door.refuse("n_folds", must, str(folds))
+    neighbors = _read_count(door, given["n_neighbors"], "n_neighbors")
+    if neighbors is not None and neighbors >= n_source:
+        must = f"less than the number of source rows, {n_source}"
+        door.refuse("n_neighbors", must, str(neighbors))
     relative = given["relative"]
     return Options(
         name=name,
@@ -89,7 +106,7 @@ def read_options(
         ridge=_read_grid(door, given["ridge"], "ridge", only_one=name == "logistic"),
         bandwidth=_read_grid(door, given["bandwidth"], "bandwidth"),
         n_hidden=_read_count(door, given["n_hidden"], "n_hidden"),
-        n_neighbors=_read_count(door, given["n_neighbors"], "n_neighbors"),
+        n_neighbors=neighbors,
         n_kernels=_read_count(door, given["n_kernels"], "n_kernels"),
         relative=None if relative is None else door.probability(relative, "relative"),
     )
@@ -130,7 +147,23 @@ def estimate(
     fit_rng: np.random.Generator,
 ) -> RatioEstimate:
     """Estimate the ratio by the method chosen."""
+    if options.name == "knn":
+        return fit_neighbours(source, target, options.n_neighbors)
     folds = deal(source.shape[0], target.shape[0], options.n_folds, deal_rng)
+    if options.name in ("ulsif", "rulsif", "kliep"):
+        n_kernels = options.n_kernels or _DEFAULT_KERNELS
+        rows = kernel_rows(source, target, n_kernels, fit_rng)
+        if options.name == "kliep":
+            return fit_kliep(rows, folds, bandwidths=options.bandwidth)
+        relative = _DEFAULT_RELATIVE if options.relative is None else options.relative
+        return fit_least_squares(
+            rows,
+            folds,
+            bandwidths=options.bandwidth,
+            ridges=options.ridge,
+            relative=relative if options.name == "rulsif" else 0.0,
+            rng=fit_rng,
+        )
     pooled = np.concatenate([source, target])
     is_target = np.arange(pooled.shape[0]) >= source.shape[0]
     learner: Learner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix
+from distfreeuq._typing import BoolArray, BoolMatrix, FloatMatrix
 from distfreeuq.covariate_shift.networks import Network, fit_network
 
 
@@ -37,9 +37,9 @@ class NetworkLearner:
         """Return the fit on all rows."""
         return self._fit(np.ones(self.labels.size, dtype=bool))
 
-    def held_out_log_odds(self, fit: BoolArray) -> FloatArray:
-        """Return all rows' log-odds (n,) by a fit on the rows marked."""
-        return self._fit(fit).log_odds(self.x)
+    def held_out_log_odds(self, fits: BoolMatrix) -> FloatMatrix:
+        """Return all rows' log-odds (n, r) by fits on the rows that r columns mark."""
+        return np.column_stack([self._fit(f).log_odds(self.x) for f in fits.T])
 
     def _fit(self, rows: BoolArray) -> Network:
         return fit_network(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import special
 
-from distfreeuq._typing import FloatArray, FloatMatrix
-from distfreeuq.calibration.newton import Curvature, minimise_convex
+from distfreeuq._typing import FloatArray
 
-_NO_DIRECTIONS = np.zeros((1, 0))
+_TOLERANCE = 1e-10
+_MAX_STEPS = 200
 
 
 def fit_inverse_temperature(source: FloatArray, target: FloatArray) -> float:
@@ -33,30 +35,34 @@ def fit_inverse_temperature(source: FloatArray, target: FloatArray) -> float:
     >>> round(fit_inverse_temperature(*twice), 1)
     0.5
     """
-    values = np.concatenate([source, -target])  # signed: large is wrong
-    largest = float(np.abs(values).max())
-    if largest == 0.0:
-        return 0.0
-    values = values / largest
-    weights = np.repeat(
-        [0.5 / source.size, 0.5 / target.size], (source.size, target.size)
-    )
-    wrong = np.repeat(
-        [1 / (source.size + 2), 1 / (target.size + 2)], (source.size, target.size)
-    )
+    values = np.concatenate([source, -target])  # large is wrong
+    sizes = (source.size, target.size)
+    pull = np.repeat([0.5 / n for n in sizes], sizes) * values
+    smoothed = np.repeat([1.0 / (n + 2) for n in sizes], sizes)
 
-    def evaluate(beta: FloatArray) -> tuple[float, FloatArray]:
-        scaled = beta[0] * values
-        losses = np.logaddexp(0.0, scaled) - wrong * scaled
-        residuals = special.expit(scaled) - wrong
-        return float(weights @ losses), np.array([(weights * values) @ residuals])
+    def slope(beta: float) -> tuple[float, float]:
+        """Return the loss's first derivative, which is increasing, and the second."""
+        wrong = special.expit(beta * values)
+        first = (pull * (wrong - smoothed)).sum()
+        second = (pull * values * wrong * (1.0 - wrong)).sum()
+        return float(first), float(second)
 
-    def curvature(beta: FloatArray) -> Curvature:
-        p = special.expit(beta[0] * values)
-        hessian: FloatMatrix = np.array([[weights @ (values**2 * p * (1.0 - p))]])
-        return Curvature(hessian, _NO_DIRECTIONS)
+    return _root(slope) if slope(0.0)[0] < 0.0 else 0.0
 
-    if evaluate(np.zeros(1))[1][0] >= 0.0:
-        return 0.0
-    beta = minimise_convex(evaluate, curvature, np.zeros(1), tolerance=1e-16)
-    return max(0.0, float(beta[0]) / largest)
+
+def _root(slope: Callable[[float], tuple[float, float]]) -> float:
+    """Return where an increasing function vanishes: Newton's steps, kept in brackets.
+
+    It is negative at zero.
+    """
+    low, high, beta = 0.0, np.inf, 1.0
+    for _ in range(_MAX_STEPS):
+        value, derivative = slope(beta)
+        low, high = (low, beta) if value > 0.0 else (beta, high)
+        step = beta - value / derivative if derivative > 0.0 else np.nan
+        if not low <= step <= high:
+            step = 2.0 * beta if np.isinf(high) else 0.5 * (low + high)
+        if abs(step - beta) <= _TOLERANCE * beta:
+            return step
+        beta = step
+    return beta

@@ -1,0 +1,118 @@
+"""Density ratios by counting neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from distfreeuq._persistence import register
+from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
+from distfreeuq.covariate_shift.estimate import RatioEstimate
+from distfreeuq.covariate_shift.networks import standardisation
+from distfreeuq.results import read_only
+
+_ROUNDING = 1e-12
+"""Relative: rows at the same distance count alike, in whichever tree it was found."""
+
+
+@register
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class NeighbourRatio:
+    """Target rows per source row in the ball that reaches the k-th source neighbour.
+
+    Attributes
+    ----------
+    center, scale : ndarray (d,)
+        Of the standardisation.
+    source, target : ndarray
+        Standardised rows.
+    n_neighbors : int
+        k.
+    """
+
+    center: FloatArray
+    scale: FloatArray
+    source: FloatMatrix
+    target: FloatMatrix
+    n_neighbors: int
+
+    def ratio(self, x: FloatMatrix) -> FloatArray:
+        """Return q(x)/p(x) as estimated, shape (n,)."""
+        rows = (x - self.center) / self.scale
+        found = _count(self.source, self.target, rows, self.n_neighbors)
+        return _ratio(found, len(self.source), len(self.target), self.n_neighbors)
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return what the summary's header says of this method."""
+        return [("Neighbours", str(self.n_neighbors))]
+
+
+def fit_neighbours(
+    source: FloatMatrix, target: FloatMatrix, n_neighbors: int | None = None
+) -> RatioEstimate:
+    """Return the ratio, and every row's own without counting the row itself.
+
+    Parameters
+    ----------
+    source, target : ndarray (n, d), (m, d)
+    n_neighbors : int, optional
+        k, smaller than n; by default the square root of n.
+
+    Notes
+    -----
+    w(x) = (n/m) (target rows within r(x)) / k, with r(x) the distance to the k-th
+    nearest source row, in standardised features. Without shift its mean is n/(n + 1),
+    for any density. Leaving out a row needs no second fit: a source row is not its own
+    neighbour, and a target row is not counted in its own ball.
+
+    References
+    ----------
+    Loog (2012), "Nearest neighbor-based importance weighting"; Kremer, Gieseke,
+    Pedersen and Igel (2015), "Nearest neighbor density ratio estimation for large-scale
+    applications in astronomy".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from distfreeuq.covariate_shift.knn import fit_neighbours
+    >>> source = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> target = np.array([[1.9], [2.0], [3.5]])
+    >>> fit_neighbours(source, target, 1).model.ratio(np.array([[2.2], [0.1]]))
+    array([1.33333333, 0.        ])
+    """
+    n, m = len(source), len(target)
+    k = max(1, round(n**0.5)) if n_neighbors is None else n_neighbors
+    center, scale = standardisation(np.concatenate([source, target]))
+    source, target = (source - center) / scale, (target - center) / scale
+    model = NeighbourRatio(
+        center=read_only(center),
+        scale=read_only(scale),
+        source=read_only(source),
+        target=read_only(target),
+        n_neighbors=k,
+    )
+    # the k-th neighbour of a source row other than itself is the (k+1)-th of all
+    of_source = _count(source, target, source, k + 1)
+    of_target = _count(source, target, target, k) - 1
+    return RatioEstimate(
+        model, _ratio(of_source, n - 1, m, k), _ratio(of_target, n, m - 1, k)
+    )
+
+
+def _count(
+    source: FloatMatrix, target: FloatMatrix, rows: FloatMatrix, k: int
+) -> IntArray:
+    """Return how many target rows are as near as each row's k-th source neighbour."""
+    from scipy.spatial import cKDTree  # slow to import
+
+    radius = cKDTree(source).query(rows, k=[k])[0][:, 0]
+    return np.asarray(
+        cKDTree(target).query_ball_point(
+            rows, radius * (1.0 + _ROUNDING), return_length=True
+        )
+    )
+
+
+def _ratio(count: IntArray, n_source: int, n_target: int, k: int) -> FloatArray:
+    return np.asarray(count * (n_source / (n_target * k)))
