@@ -165,8 +165,8 @@ def bounds_against_n(
     ax.set_yscale("log")
     ax.set_xlabel("calibration rows")
     ax.set_ylabel(what)
-    title = f"{what.capitalize()} in {draws.shape[1]} draws per sample size, and bounds"
-    legend_above(ax, title)
+    name = what[:1].upper() + what[1:]
+    legend_above(ax, f"{name} in {draws.shape[1]} draws per sample size, and bounds")
     return ax
 
 
