@@ -28,6 +28,8 @@ class Claim:
         No simulation can tell p >= b from p slightly below b. A claim is said to hold
         if p >= b - tolerance is beyond doubt; experiments are planned so that this can
         be said where p = b.
+    mean : bool, default False
+        Print E[event] in place of P(event): the event stands for a mean (`as_event`).
 
     Examples
     --------
@@ -44,6 +46,7 @@ class Claim:
     at_most: float | None = None
     equals: float | None = None
     tolerance: float = 0.01
+    mean: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a claim that says nothing, or two things."""
@@ -65,7 +68,7 @@ class Claim:
 
     def __str__(self) -> str:
         """Return the claim as tables print it."""
-        return f"P({self.event}) {self.sense} {self.bound:.4g}"
+        return claim_text(self.event, self.sense, self.bound, self.mean)
 
     @property
     def sense(self) -> Sense:
@@ -99,3 +102,9 @@ class Claim:
         ):
             return "holds"
         return "undecided"
+
+
+def claim_text(event: str, sense: Sense, bound: float, mean: bool) -> str:
+    """Return a claim as tables print it."""
+    quantity = f"E[{event}]" if mean else f"P({event})"
+    return f"{quantity} {sense} {bound:.4g}"

@@ -7,14 +7,18 @@ own kernels, and whether thresholds cover the test row.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from distfreeuq import scenarios
 from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix, IntArray, IntMatrix
-from distfreeuq.conformal.scores import NestedScore, true_label_scores
-from distfreeuq.scenarios import three_gaussians
+from distfreeuq.conformal.result import ConformalResult
+from distfreeuq.conformal.scores import APS, NestedScore, true_label_scores
+from distfreeuq.scenarios.scenario import Domain
+from distfreeuq.theorems.claims import Claim
+from distfreeuq.theorems.experiment import as_event
 
 Rows = Callable[[np.random.Generator, int], tuple[FloatMatrix, IntArray]]
 """``rows(generator, n)``: a classifier's probabilities (n, K) and true labels (n,)."""
@@ -36,20 +40,18 @@ class ScoredDraws:
     test_scores: FloatArray
     test_labels: IntArray
 
+    def thresholds(self, rule: Callable[[FloatArray, IntArray], Any]) -> FloatArray:
+        """Return ``rule(scores, labels)`` of every calibration set, (R,) or (R, K)."""
+        return np.array(
+            [rule(s, y) for s, y in zip(self.scores, self.labels, strict=True)]
+        )
+
     def covered(self, thresholds: FloatArray) -> BoolArray:
         """Return which test rows are covered by thresholds (R,) or (R, K)."""
         if thresholds.ndim == 2:
             thresholds = thresholds[np.arange(len(thresholds)), self.test_labels]
         hits: BoolArray = self.test_scores <= thresholds
         return hits
-
-    def thresholds(
-        self, rule: Callable[[FloatArray, IntArray], float | FloatArray]
-    ) -> FloatArray:
-        """Return ``rule(scores, labels)`` of every calibration set, (R,) or (R, K)."""
-        return np.array(
-            [rule(s, y) for s, y in zip(self.scores, self.labels, strict=True)]
-        )
 
 
 def scored_draws(
@@ -59,11 +61,12 @@ def scored_draws(
     source: Rows,
     target: Rows | None = None,
     n: int,
-    score: NestedScore,
+    score: NestedScore | None = None,
     randomized: bool = True,
 ) -> ScoredDraws:
     """Draw calibration sets of n rows from the source, test rows from the target."""
     target = source if target is None else target
+    score = APS() if score is None else score
 
     def scored(rows: Rows, size: int) -> tuple[FloatArray, IntArray]:
         probs, labels = rows(generator, size)
@@ -77,7 +80,97 @@ def scored_draws(
     )
 
 
+def covered_by_fits(
+    generator: np.random.Generator,
+    n_draws: int,
+    fit: Callable[..., ConformalResult],
+    *,
+    source: Rows,
+    target: Rows | None = None,
+    n: int,
+) -> tuple[BoolArray, list[ConformalResult]]:
+    """Return whether test rows are covered by public fits, and the fits.
+
+    ``fit(probs, labels, rng=seed)`` and its ``predict`` get the same integer as seed,
+    as users give it.
+    """
+    target = source if target is None else target
+    probs, labels = source(generator, n_draws * n)
+    new_probs, new_labels = target(generator, n_draws)
+    covered, fits = np.empty(n_draws, dtype=np.bool_), []
+    for i, seed in enumerate(generator.integers(2**62, size=n_draws)):
+        rows = slice(i * n, (i + 1) * n)
+        fits.append(fit(probs[rows], labels[rows], rng=int(seed)))
+        sets = fits[-1].predict(new_probs[i : i + 1], rng=int(seed))
+        covered[i] = sets.mask[0, new_labels[i]]
+    return covered, fits
+
+
+def overshoot(scores: FloatMatrix, weights: FloatMatrix, alpha: float) -> FloatArray:
+    """Return by how much the mass up to the weighted quantile exceeds 1 - alpha.
+
+    Given which n + 1 rows there are, the test row is the i-th in proportion to w_i, and
+    is covered if and only if it lies at or below their quantile: the coverage given the
+    rows is 1 - alpha plus this, exactly, if no scores tie.
+
+    Parameters
+    ----------
+    scores, weights : ndarray (R, n + 1)
+        Of calibration rows and test row together.
+    """
+    order = np.argsort(scores, axis=1)
+    mass = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
+    mass /= mass[:, -1:]
+    reached = np.where(mass >= 1.0 - alpha - 1e-12, mass, np.inf).min(axis=1)
+    return np.asarray(reached - (1.0 - alpha))
+
+
+EXACT = "(covered + 1/5 - overshoot) / (6/5)"
+_ROOM = 0.2
+"""At least the overshoot where `EXACT` is claimed: it never exceeds alpha."""
+
+
+def exact_event(
+    covered: BoolArray, excess: FloatArray, generator: np.random.Generator
+) -> BoolArray:
+    """Return an event whose probability is known if coverage is exact.
+
+    Of the mean of covered - excess, scaled such that it lies between 0 and 1 without
+    much added noise.
+    """
+    return as_event((covered + _ROOM - excess) / (1.0 + _ROOM), generator)
+
+
+def exactly(alpha: float, tolerance: float = 0.01) -> Claim:
+    """Return the claim that coverage is 1 - alpha plus the mean overshoot."""
+    assert alpha <= _ROOM
+    mean = (1.0 - alpha + _ROOM) / (1.0 + _ROOM)
+    return Claim(EXACT, equals=mean, tolerance=tolerance, mean=True)
+
+
 # ------------------------------------------------------------------------- the rows
+
+
+def scenario_rows(
+    generator: np.random.Generator,
+    size: int,
+    *,
+    scenario: str,
+    domain: Domain = "source",
+    label: int | None = None,
+) -> tuple[FloatMatrix, IntArray]:
+    """Return rows of a scenario by name, with the source's Bayes rule for classifier.
+
+    With `label`, rows of that class alone.
+    """
+    known: Any = scenarios.get(scenario)
+    x, labels = known.sample(size, domain, rng=generator)
+    if label is not None:
+        only = np.eye(known.n_classes)[label]
+        x, labels = replace(known, target_prior=only).sample(
+            size, "target", rng=generator
+        )
+    return known.posterior(x), labels
 
 
 def simplex_rows(
@@ -94,43 +187,46 @@ def simplex_rows(
     """
     weights = generator.standard_exponential((size, n_classes))
     probs = weights / weights.sum(axis=1, keepdims=True)
-    return probs, _labels(probs**sharpness, generator)
-
-
-def few_valued_rows(
-    generator: np.random.Generator, size: int
-) -> tuple[FloatMatrix, IntArray]:
-    """Return six different rows over and over: ties within rows and between them."""
-    few = np.array(
-        [
-            [0.4, 0.3, 0.3, 0.0],
-            [0.25, 0.25, 0.25, 0.25],
-            [0.5, 0.0, 0.5, 0.0],
-            [0.0, 1.0, 0.0, 0.0],
-            [0.1, 0.2, 0.3, 0.4],
-            [0.7, 0.1, 0.1, 0.1],
-        ]
-    )
-    probs = few[generator.integers(0, len(few), size)]
-    return probs, _labels(probs, generator)
-
-
-def _labels(weights: FloatMatrix, generator: np.random.Generator) -> IntArray:
-    """Return labels drawn in proportion to each row's weights."""
-    position = np.cumsum(weights, axis=1)
-    point = generator.random(len(weights)) * position[:, -1]
+    position = np.cumsum(probs**sharpness, axis=1)
+    point = generator.random(size) * position[:, -1]
     labels: IntArray = (position[:, :-1] <= point[:, None]).sum(axis=1)
-    return labels
+    return probs, labels
 
 
-def gaussian_rows(
-    generator: np.random.Generator, size: int, *, domain: str
-) -> tuple[FloatMatrix, IntArray]:
-    """Return paper A's three Gaussians with the source's Bayes rule."""
-    toy = three_gaussians()
-    x, labels = toy.sample(size, domain, rng=generator)  # type: ignore[arg-type]
-    return toy.posterior(x), labels
+@dataclass(frozen=True, slots=True)
+class PowerScores:
+    """LAC scores whose laws are known, P(S <= t | Y = k) = t^exponents[k].
 
+    So coverage given the calibration rows is a formula, and needs no test rows. The
+    true label has probability 1 - S, the others share the rest.
+    """
 
-gaussian_source = partial(gaussian_rows, domain="source")
-gaussian_target = partial(gaussian_rows, domain="target")
+    exponents: tuple[float, ...] = (0.5, 1.0, 3.0)
+    source_prior: tuple[float, ...] = (0.3, 0.4, 0.3)
+    target_prior: tuple[float, ...] = (0.2, 0.2, 0.6)
+
+    @property
+    def label_weight(self) -> FloatArray:
+        """The true weights q / p, shape (K,)."""
+        return np.divide(self.target_prior, self.source_prior)
+
+    def rows(
+        self, generator: np.random.Generator, size: int
+    ) -> tuple[FloatMatrix, IntArray]:
+        """Return rows of the source."""
+        n_classes = len(self.exponents)
+        labels = generator.choice(n_classes, size=size, p=self.source_prior)
+        scores = generator.random(size) ** (1.0 / np.array(self.exponents)[labels])
+        probs = np.repeat(scores[:, None] / (n_classes - 1), n_classes, axis=1)
+        probs[np.arange(size), labels] = 1.0 - scores
+        return probs, labels.astype(np.int64)
+
+    def class_coverage(self, thresholds: FloatArray) -> FloatMatrix:
+        """Return each class's coverage by thresholds (R, K), shape (R, K)."""
+        coverage: FloatMatrix = np.minimum(thresholds, 1.0) ** np.array(self.exponents)
+        return coverage
+
+    def target_coverage(self, thresholds: FloatArray) -> FloatArray:
+        """Return the target's coverage by thresholds (R, K), shape (R,)."""
+        coverage: FloatArray = self.class_coverage(thresholds) @ self.target_prior
+        return coverage

@@ -10,7 +10,7 @@ from distfreeuq._persistence import register
 from distfreeuq._validate import Door
 from distfreeuq.guarantees import Guarantee
 from distfreeuq.results import Result
-from distfreeuq.theorems.claims import Sense, Verdict
+from distfreeuq.theorems.claims import Sense, Verdict, claim_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +62,7 @@ class ClaimRecord:
     theorem, experiment : str
     control : bool
         Whether the claim was made of a control, which must fail.
-    event, sense, bound, tolerance
+    event, sense, bound, tolerance, mean
         The claim, with the tolerance of this run.
     hits, draws : int
         At the look that decided, or at the last.
@@ -80,6 +80,7 @@ class ClaimRecord:
     sense: Sense
     bound: float
     tolerance: float
+    mean: bool
     hits: int
     draws: int
     low: float
@@ -94,7 +95,7 @@ class ClaimRecord:
 
     def __str__(self) -> str:
         """Return the claim as tables print it."""
-        return f"P({self.event}) {self.sense} {self.bound:.4g}"
+        return claim_text(self.event, self.sense, self.bound, self.mean)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -243,6 +243,7 @@ class _Run:
             sense=claim.sense,
             bound=claim.bound,
             tolerance=tolerance,
+            mean=claim.mean,
             hits=hits,
             draws=self.draws,
             low=low,

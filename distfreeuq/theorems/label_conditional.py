@@ -1,0 +1,169 @@
+"""Theorems on one threshold per class: every class covered, under any label shift."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from distfreeuq import scenarios
+from distfreeuq._typing import BoolArray, FloatArray, IntArray
+from distfreeuq.conformal.calibration import (
+    CHOSEN_ELSEWHERE,
+    PAPER_A,
+    SAME_GIVEN_LABEL,
+)
+from distfreeuq.conformal.label_conditional import label_conditional_conformal
+from distfreeuq.conformal.thresholds import (
+    exchangeable_threshold,
+    label_conditional_thresholds,
+    label_shift_thresholds,
+)
+from distfreeuq.quantiles import conformal_rank
+from distfreeuq.theorems.draws import (
+    EXACT,
+    covered_by_fits,
+    exact_event,
+    exactly,
+    scenario_rows,
+    scored_draws,
+)
+from distfreeuq.theorems.experiment import Experiment, Theorem
+from distfreeuq.theorems.split import FAMILY, covers
+
+ALPHAS = (0.2, 0.1, 0.05)
+
+
+def public(
+    generator: np.random.Generator, n_draws: int, *, n: int, label: int, alpha: float
+) -> dict[str, BoolArray]:
+    """Fit by the public function, and predict rows of one class at its own level."""
+    alphas = np.where(np.arange(3) == label, alpha, 0.5)
+    covered, fits = covered_by_fits(
+        generator,
+        n_draws,
+        partial(label_conditional_conformal, alpha=alphas),
+        source=partial(scenario_rows, scenario="three-gaussians"),
+        target=partial(scenario_rows, scenario="three-gaussians", label=label),
+        n=n,
+    )
+    rows = np.array([fit.class_counts[label] for fit in fits])
+    ranks = np.array([min(conformal_rank(int(m), alpha), m + 1) for m in rows])
+    excess = ranks / (rows + 1) - (1.0 - alpha)
+    return {"covered": covered, EXACT: exact_event(covered, excess, generator)}
+
+
+def batch(
+    generator: np.random.Generator,
+    n_draws: int,
+    *,
+    scenario: str,
+    n: int,
+    label: int | None = None,
+    randomized: bool = True,
+    rule: Callable[
+        [FloatArray, IntArray, FloatArray], FloatArray
+    ] = label_conditional_thresholds,
+) -> dict[str, BoolArray]:
+    """Threshold by `rule(scores, labels, alphas)`; test all classes, or one."""
+    draws = scored_draws(
+        generator,
+        n_draws,
+        source=partial(scenario_rows, scenario=scenario),
+        target=partial(scenario_rows, scenario=scenario, domain="target", label=label),
+        n=n,
+        randomized=randomized,
+    )
+    alphas = np.resize(ALPHAS, scenarios.get(scenario).n_classes)
+    thresholds = draws.thresholds(lambda s, y: rule(s, y, alphas))
+    return {"covered": draws.covered(thresholds)}
+
+
+def one_for_all(scores: FloatArray, labels: IntArray, alphas: FloatArray) -> FloatArray:
+    """Return the threshold of all classes together, at each class's level."""
+    return np.array([exchangeable_threshold(scores, float(a)) for a in alphas])
+
+
+def by_weights(scores: FloatArray, labels: IntArray, alphas: FloatArray) -> FloatArray:
+    """Return the thresholds of label shift, right on average over classes only."""
+    weights = scenarios.get("three-gaussians").label_weight
+    thresholds = [label_shift_thresholds(scores, labels, weights, a) for a in alphas]
+    return np.diag(np.array(thresholds))
+
+
+def atom_dropped(
+    scores: FloatArray, labels: IntArray, alphas: FloatArray
+) -> FloatArray:
+    """Return each class's quantile of its calibration scores by themselves."""
+    return np.array(
+        [
+            np.quantile(scores[labels == k], 1.0 - a, method="inverted_cdf")
+            if (labels == k).any()
+            else np.inf
+            for k, a in enumerate(alphas)
+        ]
+    )
+
+
+def target_level(scenario: str) -> float:
+    """Return 1 - sum_y q_y alpha_y."""
+    prior = scenarios.get(scenario).prior("target")
+    return float(1.0 - prior @ np.resize(ALPHAS, prior.size))
+
+
+COVERAGE = Theorem(
+    name="label-conditional-coverage",
+    title="Thresholds by class cover every class, under any label shift",
+    reference=f"{PAPER_A}, eq. (10)",
+    statement=(
+        "P(Y in C(X) | Y = y) >= 1 - alpha_y for every class, with equality to "
+        "E[rank / (n_y + 1)] if no two scores can tie; hence P(Y in C(X)) >= 1 - sum "
+        "q_y alpha_y for every target prior q."
+    ),
+    assumptions=(SAME_GIVEN_LABEL, "rows of a class exchangeable", CHOSEN_ELSEWHERE),
+    family=FAMILY,
+    experiments=(
+        Experiment(
+            "public functions, three Gaussians, class 1, n = 40",
+            partial(public, n=40, label=1, alpha=0.2),
+            (*covers(0.2, 0.03), exactly(0.2, 0.04)),
+            batch=400,
+        ),
+        *(
+            Experiment(
+                f"three Gaussians, class {k}, n = 60",
+                partial(batch, scenario="three-gaussians", n=60, label=k),
+                covers(alpha),
+            )
+            for k, alpha in enumerate(ALPHAS)
+        ),
+        *(
+            Experiment(
+                f"{name.replace('-', ' ')}, all classes, n = {n}",
+                partial(batch, scenario=name, n=n, randomized=randomized),
+                covers(1.0 - target_level(name)),
+                batch=60_000 // n,
+            )
+            for name, n, randomized in (
+                ("heavy-imbalance", 300, True),
+                ("fifty-classes", 200, True),
+                ("ties-everywhere", 50, False),
+            )
+        ),
+    ),
+    controls=tuple(
+        Experiment(
+            name,
+            partial(batch, scenario="three-gaussians", n=60, label=label, rule=rule),
+            covers(ALPHAS[label]),
+        )
+        for name, label, rule in (
+            ("one threshold for all classes", 0, one_for_all),
+            ("thresholds by weights, right on average only", 0, by_weights),
+            ("atom at infinity dropped", 1, atom_dropped),
+        )
+    ),
+)
+
+THEOREMS = (COVERAGE,)
