@@ -41,6 +41,8 @@ from distfreeuq.conformal.sets import PredictionSets
 from distfreeuq.conformal.split import split_conformal
 from distfreeuq.conformal.thresholds import conformal_thresholds
 from distfreeuq.covariate_shift.density_ratio import density_ratio
+from distfreeuq.covariate_shift.feature_learning import indistinguishable_features
+from distfreeuq.covariate_shift.feature_map import FeatureMapResult
 from distfreeuq.covariate_shift.result import DensityRatioResult
 from distfreeuq.exceptions import (
     DistFreeError,
@@ -51,6 +53,7 @@ from distfreeuq.exceptions import (
     InputError,
     SmallCalibrationWarning,
     SupportWarning,
+    TrainingStoppedWarning,
     UnseenGroupWarning,
 )
 from distfreeuq.guarantees import Guarantee, NoGuarantee
@@ -82,6 +85,7 @@ __all__ = [
     "DistFreeError",
     "DistFreeWarning",
     "EmptyBinWarning",
+    "FeatureMapResult",
     "FitAtBoundWarning",
     "GroupwiseResult",
     "Guarantee",
@@ -99,6 +103,7 @@ __all__ = [
     "SmallCalibrationWarning",
     "SupportWarning",
     "TemperatureResult",
+    "TrainingStoppedWarning",
     "UnseenGroupWarning",
     "VectorResult",
     "__version__",
@@ -114,6 +119,7 @@ __all__ = [
     "get_num_threads",
     "groupwise_calibration",
     "histogram_binning",
+    "indistinguishable_features",
     "isotonic_calibration",
     "label_conditional_conformal",
     "label_shift_conformal",

@@ -18,6 +18,7 @@ from distfreeuq.plots.conformal import (
     prediction_regions,
     set_sizes,
 )
+from distfreeuq.plots.covariate_shift import feature_learning_losses
 from distfreeuq.plots.label_shift import label_shift_weights
 from distfreeuq.plots.reliability import (
     calibration_comparison,
@@ -66,6 +67,7 @@ __all__ = [
     "coverage_histogram",
     "density_ratio_weights",
     "excess_risk",
+    "feature_learning_losses",
     "importance_weights",
     "isotonic_curves",
     "label_shift_weights",
