@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from distfreeuq import bounds
+from distfreeuq._arrays import describe
 from distfreeuq._random import stream
 from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix, RandomState
 from distfreeuq._validate import LARGEST, Door
@@ -22,9 +24,10 @@ from distfreeuq.conformal.scores import NestedScore, all_label_scores
 from distfreeuq.conformal.sets import PredictionSets
 from distfreeuq.conformal.thinning import thinned_pac_threshold
 from distfreeuq.covariate_shift.diagnostics import effective_sample_size
-from distfreeuq.guarantees import Guarantee, at_least
+from distfreeuq.covariate_shift.result import DensityRatioResult
+from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least
 from distfreeuq.quantiles import quantiles_with_atoms
-from distfreeuq.results import read_only
+from distfreeuq.results import Result, read_only
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -42,13 +45,21 @@ class CovariateShiftResult(ConformalResult):
     n_kept : int or None
         With `confidence`, the rows that rejection sampling kept. All new rows then have
         the same threshold, whatever their weights.
+    ratio : DensityRatioResult or None
+        What the weights were estimated by; it weights new rows by their features.
     """
 
     sample_weight: FloatArray
     ess: float
     n_kept: int | None
+    ratio: DensityRatioResult | None
 
-    def threshold_for(self, sample_weight: ArrayLike) -> FloatArray:
+    def threshold_for(
+        self,
+        sample_weight: ArrayLike | None = None,
+        *,
+        features: ArrayLike | None = None,
+    ) -> FloatArray:
         """Threshold of new rows with these weights, shape (m,).
 
         +inf where the row's own weight exceeds its share: its set then holds every
@@ -58,12 +69,17 @@ class CovariateShiftResult(ConformalResult):
         ----------
         sample_weight : array_like (m,)
             On the scale of the calibration rows' weights.
+        features : array_like (m, d)
+            In place of the weights, after a fit with a density ratio.
         """
         door = Door("ConformalResult.threshold_for")
-        must = "a non-negative finite number, or several"
-        weights = door.numbers(
-            sample_weight, "sample_weight", must, low=0.0, high=LARGEST
-        )
+        if sample_weight is None or features is not None:
+            weights = self._weights_by_features(door, sample_weight, features)
+        else:
+            must = "a non-negative finite number, or several"
+            weights = door.numbers(
+                sample_weight, "sample_weight", must, low=0.0, high=LARGEST
+            )
         return self._thresholds_of(weights)
 
     def predict(
@@ -71,10 +87,11 @@ class CovariateShiftResult(ConformalResult):
         probs: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
+        features: ArrayLike | None = None,
         rng: RandomState = None,
         uniforms: ArrayLike | None = None,
     ) -> PredictionSets:
-        """Prediction sets for new rows with known weights.
+        """Prediction sets for new rows, by their weights or by their features.
 
         Parameters
         ----------
@@ -83,11 +100,13 @@ class CovariateShiftResult(ConformalResult):
         sample_weight : array_like (m,)
             w(x) of the new rows, on the scale of the calibration rows' weights. Not
             needed after a fit with `confidence`.
+        features : array_like (m, d)
+            In place of the weights, after a fit with a density ratio: it weights them.
         rng, uniforms
             As in `split_conformal(...).predict`.
         """
         matrix, u = self._rows(probs, rng, uniforms, "predict")
-        weights = self._new_weights(sample_weight, matrix.shape[0], "predict")
+        weights = self._new_weights(sample_weight, features, len(matrix), "predict")
         thresholds = self._thresholds_of(weights)
         return self._sets(matrix, u, thresholds, one_per_row=True)
 
@@ -96,6 +115,7 @@ class CovariateShiftResult(ConformalResult):
         probs: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
+        features: ArrayLike | None = None,
         rng: RandomState = None,
         uniforms: ArrayLike | None = None,
     ) -> FloatMatrix:
@@ -103,26 +123,65 @@ class CovariateShiftResult(ConformalResult):
 
         Parameters
         ----------
-        probs, sample_weight, rng, uniforms
+        probs, sample_weight, features, rng, uniforms
             As in `predict`.
         """
         matrix, u = self._rows(probs, rng, uniforms, "p_values")
-        weights = self._new_weights(sample_weight, matrix.shape[0], "p_values")
+        weights = self._new_weights(sample_weight, features, len(matrix), "p_values")
         scores = all_label_scores(self.score, matrix, u)
         return weighted_p_values(
             scores, self.scores, self.sample_weight, weights[:, None]
         )
 
     def _new_weights(
-        self, sample_weight: ArrayLike | None, n_rows: int, method: str
+        self,
+        sample_weight: ArrayLike | None,
+        features: ArrayLike | None,
+        n_rows: int,
+        method: str,
     ) -> FloatArray:
         door = Door(f"ConformalResult.{method}")
-        if sample_weight is None and self.n_kept is not None and method == "predict":
+        given = sample_weight is not None or features is not None
+        if not given and self.n_kept is not None and method == "predict":
             return np.zeros(n_rows)
-        if sample_weight is None:
-            must = "given: each new row's threshold depends on its own weight w(x)"
-            door.refuse("sample_weight", must, "None")
+        if sample_weight is None or features is not None:
+            weights = self._weights_by_features(door, sample_weight, features)
+            if weights.size != n_rows:
+                must = f"of {n_rows} rows, as 'probs'"
+                door.refuse("features", must, f"{weights.size} rows")
+            return weights
         return door.weights(sample_weight, "sample_weight", n_rows, allow_all_zero=True)
+
+    def _weights_by_features(
+        self,
+        door: Door,
+        sample_weight: ArrayLike | None,
+        features: ArrayLike | None,
+    ) -> FloatArray:
+        if features is None:
+            must = "given: each new row's threshold depends on its own weight w(x)"
+            if self.ratio is not None:
+                must += " (or give 'features', which the density ratio weights)"
+            door.refuse("sample_weight", must, "None")
+        if self.ratio is None:
+            must = "None: the fit was given weights, and cannot weight new rows itself"
+            door.refuse("features", must, describe(features))
+        if sample_weight is not None:
+            door.refuse("features", "None where 'sample_weight' is given", "both")
+        return self.ratio.weight_by(door, features, "features")
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the result to a file, as every result; not with a user's estimator.
+
+        Parameters
+        ----------
+        path : str or path-like
+            An existing file is replaced.
+        """
+        if self.ratio is not None:
+            self.ratio.refuse_to_save_users_estimator()
+        # super() without arguments does not work in slotted dataclasses
+        Result.save(self, path)
 
     def _thresholds_of(self, own: FloatArray) -> FloatArray:
         if self.n_kept is not None:
@@ -135,7 +194,11 @@ class CovariateShiftResult(ConformalResult):
         raise AssertionError("weighted p-values need the new rows' weights")
 
     def _facts(self) -> list[tuple[str, str]]:
-        facts = [("Effective sample size", f"{self.ess:.1f}")]
+        by = "given" if self.ratio is None else f"estimated ({self.ratio.method})"
+        facts = [
+            ("Weights", by),
+            ("Effective sample size", f"{self.ess:.1f}"),
+        ]
         if self.n_kept is not None:
             facts.append(("Rows kept by rejection", str(self.n_kept)))
         return facts
@@ -144,8 +207,9 @@ class CovariateShiftResult(ConformalResult):
 def covariate_shift_conformal(
     probs: ArrayLike,
     labels: ArrayLike,
-    sample_weight: ArrayLike,
+    sample_weight: ArrayLike | DensityRatioResult,
     *,
+    features: ArrayLike | None = None,
     alpha: float = 0.1,
     score: str | NestedScore = "aps",
     randomized: bool = True,
@@ -163,8 +227,13 @@ def covariate_shift_conformal(
         A classifier's probabilities on source rows that it was not fitted on.
     labels : array_like (n,)
         Integers 0..K-1, or names listed in `classes`.
-    sample_weight : array_like (n,)
-        w(x) = q(x) / p(x) of the calibration rows, up to scale.
+    sample_weight : array_like (n,) or DensityRatioResult
+        w(x) = q(x) / p(x) of the calibration rows, up to scale; or what `density_ratio`
+        returned, if they have to be estimated.
+    features : array_like (n, d), optional
+        With a density ratio: the calibration rows' features, which it weights. Without
+        them, the calibration rows are the ratio's own source rows, in their order,
+        and have the weights of the fits that have not seen them.
     alpha, score, randomized, never_empty, classes, rng
         As in `split_conformal`.
     confidence : float, optional
@@ -172,25 +241,31 @@ def covariate_shift_conformal(
         over the calibration draw. Needs `weight_bound`.
     weight_bound : float, optional
         An upper bound of w(x) over all x, on the scale of `sample_weight`, known
-        without these rows: rejection sampling needs it.
+        without these rows: rejection sampling needs it. By default a density ratio's
+        own bound.
 
     Returns
     -------
     ConformalResult
         Its ``predict(probs, sample_weight)`` takes the new rows' weights, and
-        ``threshold_for(sample_weight)`` gives their thresholds.
+        ``threshold_for(sample_weight)`` gives their thresholds; after a fit with a
+        density ratio also ``predict(probs, features=x)``.
 
     Notes
     -----
     A new row's threshold is the weighted (1 - alpha)-quantile of the calibration scores
     with the row's own weight at +inf. If w is the true density ratio, calibration and
     new rows are weighted exchangeable, and coverage is at least 1 - alpha [1]_. With
-    *estimated* weights nothing finite-sample is claimed.
+    *estimated* weights nothing finite-sample is claimed: if they come from other rows
+    and have mean one, coverage is at least 1 - alpha - E_p|w_hat - w| / 2 [2]_, but no
+    data tell how large that is.
 
     References
     ----------
     .. [1] Tibshirani, Barber, Candes and Ramdas (2019), "Conformal prediction under
        covariate shift", NeurIPS.
+    .. [2] Lei and Candes (2021), "Conformal inference of counterfactuals and individual
+       treatment effects", JRSS B.
 
     Examples
     --------
@@ -205,6 +280,16 @@ def covariate_shift_conformal(
     [1, 2]
     >>> fit.threshold_for([1.5, 100.0]).round(3).tolist()
     [0.875, inf]
+
+    With estimated weights:
+
+    >>> target = np.random.default_rng(3).normal(1.0, size=300)
+    >>> weights = dfu.density_ratio(x, target, rng=0)
+    >>> fit = dfu.covariate_shift_conformal(p1, labels, weights, rng=2)
+    >>> fit.predict([0.7, 0.99], features=[0.4, 2.3], rng=2).sizes.tolist()
+    [1, 1]
+    >>> bool(fit.guarantee)
+    False
     """
     door = Door("covariate_shift_conformal")
     calibration = calibration_scores(
@@ -218,8 +303,11 @@ def covariate_shift_conformal(
         rng=rng,
     )
     level = door.alpha(alpha)
-    given = door.weights(sample_weight, "sample_weight", calibration.n)
+    given, ratio = _read_weights(door, sample_weight, features, calibration.n)
     weights = given[calibration.order]
+    if ratio is not None and confidence is not None and weight_bound is None:
+        weight_bound = ratio.upper
+    guarantee: Guarantee | NoGuarantee
     if confidence is None:
         if weight_bound is not None:
             must = "None: only confidence= uses a bound"
@@ -251,14 +339,45 @@ def covariate_shift_conformal(
         thresholds=read_only(np.full(len(calibration.classes), threshold)),
         alpha=level,
         confidence=confidence,
-        guarantee=guarantee,
+        guarantee=guarantee if ratio is None else NoGuarantee(_ESTIMATED),
         further=(),
+        ratio=ratio,
         sample_weight=read_only(weights),
         ess=effective_sample_size(weights),
         n_kept=n_kept,
         **calibration.fields(),
     )
 
+
+def _read_weights(
+    door: Door,
+    sample_weight: ArrayLike | DensityRatioResult,
+    features: ArrayLike | None,
+    n: int,
+) -> tuple[FloatArray, DensityRatioResult | None]:
+    """Return the calibration rows' weights (n,), and what estimated them."""
+    if not isinstance(sample_weight, DensityRatioResult):
+        if features is not None:
+            must = "None: only a density ratio needs features"
+            door.refuse("features", must, describe(features))
+        return door.weights(sample_weight, "sample_weight", n), None
+    if features is None:
+        if sample_weight.n_source != n:
+            must = f"given for the {n} rows: they are not the ratio's source rows"
+            got = f"None, and a ratio of {sample_weight.n_source} source rows"
+            door.refuse("features", must, got)
+        return sample_weight.source_weight, sample_weight
+    weights = sample_weight.weight_by(door, features, "features")
+    if weights.size != n:
+        door.refuse("features", f"of {n} rows, as 'probs'", f"{weights.size} rows")
+    return weights, sample_weight
+
+
+_ESTIMATED = (
+    "the weights are estimated, so that no finite-sample claim is made; if they were "
+    "fitted on other rows and have mean one, coverage is at least 1 - alpha - "
+    "E_p|w_hat - w| / 2 (Lei & Candes 2021), which no data can tell"
+)
 
 _ASSUMPTIONS = (
     "covariate shift: p(y | x) is the same in source and target",

@@ -151,9 +151,10 @@ class DensityRatioResult(Result):
         x : array_like (n, d)
             Features as in the fit; (n,) if there was one.
         """
-        return self._weight(x, Door("DensityRatioResult.weight"), "x")
+        return self.weight_by(Door("DensityRatioResult.weight"), x, "x")
 
-    def _weight(self, x: ArrayLike, door: Door, parameter: str) -> FloatArray:
+    def weight_by(self, door: Door, x: ArrayLike, parameter: str) -> FloatArray:
+        """Return the weights of rows that another function was given."""
         rows = read_new_rows(door, x, parameter, self.features)
         return self.conditioning.weights(self.model.ratio(rows))
 
@@ -207,6 +208,12 @@ class DensityRatioResult(Result):
         path : str or path-like
             An existing file is replaced.
         """
+        self.refuse_to_save_users_estimator()
+        # super() without arguments does not work in slotted dataclasses
+        Result.save(self, path)
+
+    def refuse_to_save_users_estimator(self) -> None:
+        """Raise an InputError that says why, if there is one."""
         own = self.model
         if isinstance(own, DiscriminatorRatio) and isinstance(
             own.discriminator, UserDiscriminator
@@ -214,11 +221,9 @@ class DensityRatioResult(Result):
             raise InputError(
                 f"A density ratio by your own {self.method} cannot be saved: what that "
                 "object is made of is unknown here, and files without pickle hold "
-                "arrays and text only. Save your estimator its own way, and "
-                "source_weight or to_frame() as arrays."
+                "arrays and text only. Save your estimator its own way, and the "
+                "weights as arrays."
             )
-        # super() without arguments does not work in slotted dataclasses
-        Result.save(self, path)
 
 
 def read_new_rows(
