@@ -22,6 +22,7 @@ from distfreeuq.covariate_shift.adversarial import (
     TrainingOptions,
     domain_rows,
 )
+from distfreeuq.covariate_shift.blas import on_one_blas_thread
 from distfreeuq.covariate_shift.feature_map import FeatureMapResult
 from distfreeuq.covariate_shift.networks import (
     Network,
@@ -299,6 +300,7 @@ def _read_labels(
     return names, door.labels(labels, names, n)
 
 
+@on_one_blas_thread
 def _train(
     training: AdversarialTraining, options: TrainingOptions, progress: bool
 ) -> tuple[FloatMatrix, int | None]:

@@ -15,6 +15,7 @@ from scipy import special
 
 from distfreeuq._persistence import register
 from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
+from distfreeuq.covariate_shift.blas import on_one_blas_thread
 from distfreeuq.results import read_only
 
 
@@ -252,6 +253,7 @@ class Training(NamedTuple):
     best_epoch: int
 
 
+@on_one_blas_thread
 def fit_network(
     x: FloatMatrix,
     labels: IntArray,
