@@ -56,6 +56,12 @@ cdef extern from "softmax_loss.h" nogil:
     void affine_softmax_f64(
         const double *, ptrdiff_t, const double *, const double *, ptrdiff_t, ptrdiff_t,
         double *, double *)
+    void describe_affine_f32(
+        const float *, ptrdiff_t, const int64_t *, const double *, const double *,
+        ptrdiff_t, ptrdiff_t, double *, int64_t *, double *, double *)
+    void describe_affine_f64(
+        const double *, ptrdiff_t, const int64_t *, const double *, const double *,
+        ptrdiff_t, ptrdiff_t, double *, int64_t *, double *, double *)
 
 
 def _find_tops(
@@ -224,3 +230,30 @@ def _affine_softmax(
             affine_softmax_f64(
                 &logits[0, 0], K, &scale[0], &bias[0],
                 n * b // B, n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
+
+
+def _describe_affine(
+    const floating[:, ::1] logits,
+    const int64_t[::1] labels,
+    const double[::1] scale,
+    const double[::1] bias,
+    double[:, ::1] scratch,
+    int64_t[::1] tops,
+    double[::1] confidence,
+    double[::1] losses,
+    int threads,
+):
+    """Most likely column, its probability and the label's NLL, of softmax(scale * logits
+    + bias); scratch (B, K)."""
+    cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = scratch.shape[0], b
+    if n == 0:
+        return
+    for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
+        if floating is float:
+            describe_affine_f32(
+                &logits[0, 0], K, &labels[0], &scale[0], &bias[0], n * b // B,
+                n * (b + 1) // B, &scratch[b, 0], &tops[0], &confidence[0], &losses[0])
+        else:
+            describe_affine_f64(
+                &logits[0, 0], K, &labels[0], &scale[0], &bias[0], n * b // B,
+                n * (b + 1) // B, &scratch[b, 0], &tops[0], &confidence[0], &losses[0])

@@ -246,3 +246,30 @@ static void NAMED(affine_softmax)(const REAL *logits, ptrdiff_t K, const double 
             probs[k] = (REAL)(e[k] * inverse);
     }
 }
+
+/* What affine_softmax would make of each row, without writing it down: the column of the
+   largest probability (the first one if several tie), that probability, and minus the
+   logarithm of the label's. `scratch` has room for K doubles. */
+VECTOR_CLONES
+static void NAMED(describe_affine)(const REAL *logits, ptrdiff_t K, const int64_t *labels,
+                                   const double *scale, const double *bias,
+                                   ptrdiff_t start, ptrdiff_t stop, double *scratch,
+                                   int64_t *tops, double *confidence, double *losses)
+{
+    for (ptrdiff_t i = start; i < stop; i++) {
+        const REAL *RESTRICT row = logits + i * K;
+        double *RESTRICT e = scratch;
+        double u_y, sum = NAMED(exp_affine)(row, K, scale, bias, labels[i], e, &u_y);
+        double inverse = 1.0 / sum;
+        REAL largest = (REAL)inverse;
+        ptrdiff_t first = K;
+        PRAGMA(omp simd reduction(min : first))
+        for (ptrdiff_t k = 0; k < K; k++) {
+            ptrdiff_t place = (REAL)(e[k] * inverse) == largest ? k : K;
+            first = place < first ? place : first;
+        }
+        tops[i] = first;
+        confidence[i] = (double)largest;
+        losses[i] = log(sum) - u_y;
+    }
+}

@@ -457,3 +457,14 @@ def vector_rows(
     p = softmax_rows(scale * z + bias)
     sums = weights @ np.hstack([p * z**2, p * z, p])
     return np.hstack([p * z, p]), np.asarray(sums)
+
+
+def affine_outcome(
+    logits: FloatMatrix, labels: IntArray, scale: FloatArray, bias: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the largest of softmax(scale * logits + bias), and the label's NLL."""
+    scores = scale * logits.astype(np.float64) + bias
+    top = scores.max(axis=1)
+    log_sums = np.log(np.exp(scores - top[:, None]).sum(axis=1))
+    of_label = scores[np.arange(labels.size), labels]
+    return np.exp(-log_sums), log_sums - (of_label - top)

@@ -55,3 +55,14 @@ def _affine_softmax(
     out: FloatMatrix,
     threads: int,
 ) -> None: ...
+def _describe_affine(
+    logits: FloatMatrix,
+    labels: IntArray,
+    scale: FloatArray,
+    bias: FloatArray,
+    scratch: FloatMatrix,
+    tops: IntArray,
+    confidence: FloatArray,
+    losses: FloatArray,
+    threads: int,
+) -> None: ...

@@ -22,7 +22,7 @@ from distfreeuq.calibration.groupwise_result import (
 )
 from distfreeuq.calibration.isotonic import IsotonicResult, isotonic_calibration
 from distfreeuq.calibration.platt import platt_scaling
-from distfreeuq.calibration.result import CalibrationResult, change_fields
+from distfreeuq.calibration.result import CalibrationResult, change_fields, outcome_of
 from distfreeuq.calibration.rows import CalibrationRows, read_rows
 from distfreeuq.calibration.temperature import (
     ALPHA_BOUNDS,
@@ -132,7 +132,7 @@ def groupwise_calibration(
     probs = apply_maps(rows.logits, which[codes], fits, pooled)
     before = rows.logits if isinstance(pooled, IsotonicResult) else None
     return GroupwiseResult(
-        **change_fields(rows, probs, before=before),
+        **change_fields(rows, outcome_of(rows, probs), before=before),
         guarantee=_guarantee(door, fit_one, rows, counts[own], options),
         calibrator=name,
         names=tuple(names),

@@ -9,7 +9,7 @@ import numpy as np
 
 from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq._validate import Door
-from distfreeuq.calibration.result import CalibrationResult, change_fields
+from distfreeuq.calibration.result import CalibrationResult, change_fields, outcome_of
 from distfreeuq.calibration.rows import CalibrationRows, describe_rows, read_weights
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import read_only
@@ -188,8 +188,9 @@ def isotonic_calibration(
     ]
     knots = tuple(read_only(curve[0]) for curve in curves)
     values = tuple(read_only(curve[1]) for curve in curves)
+    after = outcome_of(rows, apply_curves(matrix, knots, values))
     return IsotonicResult(
-        **change_fields(rows, apply_curves(matrix, knots, values), before=matrix),
+        **change_fields(rows, after, before=matrix),
         guarantee=NoGuarantee("no finite-sample theorem for isotonic calibration"),
         knots=knots,
         values=values,

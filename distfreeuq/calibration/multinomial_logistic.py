@@ -48,7 +48,10 @@ def fit_multinomial(rows: CalibrationRows, ridge: float) -> LinearMap:
     std_err = np.full((n_classes, n_classes + 1), np.nan)
     lost = ~free
     if problem.n_parameters <= MAX_NEWTON_PARAMETERS:
-        theta = minimise_convex(problem.evaluate, problem.curvature, neutral)
+        price = 2.0 + neutral.size / 20.0  # of a Hessian in gradients, as measured
+        theta = minimise_convex(
+            problem.evaluate, problem.curvature, neutral, price=price
+        )
         std_err[free], ran_off = problem.std_err(theta)
         lost[free] = ran_off
     else:

@@ -1,8 +1,8 @@
 """Newton's method for smooth convex losses whose Hessian is dear.
 
 One Hessian serves for several steps: near the minimum each step with an old Hessian
-still gains digits, at the price of a gradient. A new one is made when a step gains too
-little.
+still gains digits, at the price of a gradient. A new one is made when it would cost
+less than the steps that are left without it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 
 from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix
 
-_CONTRACTION = 0.1
-"""Factor by which a step must shrink the decrement, or the Hessian is made anew."""
+_PRICE = 6.0
+"""Gradients that one Hessian costs, unless the caller knows better."""
 _SUFFICIENT = 1e-4
 _SHORTEST = 1e-10
 _ROUNDING = 1e-13
@@ -66,14 +66,27 @@ class Curvature:
         variances = np.einsum("ij,ji->i", half, self.solve(np.eye(len(meat))))
         return np.where(self.flat(), np.nan, variances)
 
+    @property
+    def is_singular(self) -> bool:
+        """Whether there are flat directions beyond `free`."""
+        return self._inverse is not None
+
     def flat(self) -> BoolArray:
         """Return which parameters the loss does not determine, beyond `free`."""
-        if self._inverse is None:
+        if not self.is_singular:
             return np.zeros(len(self.hessian), dtype=bool)
-        values, vectors = np.linalg.eigh(self.hessian)
-        null = vectors[:, values <= _SINGULAR * values[-1]]
+        null = self._null()
         null = null - self.free @ (self.free.T @ null)
         return np.asarray((null**2).sum(axis=1) > 1e-6)
+
+    def without_flat(self, vector: FloatArray) -> FloatArray:
+        """Return the vector without its parts along all flat directions."""
+        null = self._null()
+        return np.asarray(vector - null @ (null.T @ vector))
+
+    def _null(self) -> FloatMatrix:
+        values, vectors = np.linalg.eigh(self.hessian)
+        return np.asarray(vectors[:, values <= _SINGULAR * values[-1]])
 
 
 def _reciprocal_condition(lower: FloatMatrix, matrix: FloatMatrix) -> float:
@@ -96,6 +109,7 @@ def minimise_convex(
     start: FloatArray,
     *,
     metric: Curvature | None = None,
+    price: float = _PRICE,
     tolerance: float = 1e-18,
     max_steps: int = 500,
 ) -> FloatArray:
@@ -103,11 +117,12 @@ def minimise_convex(
 
     Stops when the squared Newton decrement g' H^-1 g, twice what is left to gain, is at
     most `tolerance`. A loss whose infimum is not attained stops there too, at finite
-    parameters. `metric`, if given, stands in for the Hessian at `start`.
+    parameters. `metric`, if given, stands in for the Hessian at `start`. `price` is
+    what a Hessian costs, in gradients.
     """
     x = start
     loss, gradient = evaluate(x)
-    model = _Model(curvature(x) if metric is None else metric)
+    model = _Model(metric or curvature(x), is_exact=metric is None)
     step, decrement = model.step(gradient)
     for _ in range(max_steps):
         if decrement <= tolerance:
@@ -122,9 +137,10 @@ def minimise_convex(
         elif model.is_exact:
             break  # no progress in floating point
         step, remaining = model.step(gradient)
-        slow = length < 1.0 or remaining > _CONTRACTION * decrement
+        rate = min(remaining / decrement, 1.0)
+        slow = length < 1.0 or remaining * rate**price > tolerance
         if slow and remaining > tolerance and not model.is_exact:
-            model = _Model(curvature(x))
+            model = _Model(curvature(x), is_exact=True)
             step, remaining = model.step(gradient)
         decrement = remaining
     return x
@@ -133,17 +149,14 @@ def minimise_convex(
 class _Model:
     """An old Hessian, and what the steps since then have told of it (L-BFGS)."""
 
-    def __init__(self, metric: Curvature) -> None:
+    def __init__(self, metric: Curvature, *, is_exact: bool) -> None:
         self.metric = metric
+        self.is_exact = is_exact  # the Hessian of the current point itself
         self.pairs: list[tuple[FloatArray, FloatArray, float]] = []
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the Hessian is that of the current point."""
-        return not self.pairs
 
     def learn(self, step: FloatArray, change: FloatArray) -> None:
         """Take in by how much a step has changed the gradient."""
+        self.is_exact = False
         self.pairs.append((step, change, float(step @ change)))
 
     def step(self, gradient: FloatArray) -> tuple[FloatArray, float]:

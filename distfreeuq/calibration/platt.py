@@ -18,6 +18,7 @@ from distfreeuq.calibration.result import (
     coefficient_cells,
     coefficient_headers,
     coefficients,
+    outcome_of,
 )
 from distfreeuq.calibration.rows import read_rows
 from distfreeuq.calibration.vector import read_ridge, warn_lost
@@ -245,7 +246,7 @@ def platt_scaling(
         warn_lost(rows, fitted.lost)
     probs = linear_softmax(rows.logits, fitted.coef, fitted.bias)
     return PlattResult(
-        **change_fields(rows, probs),
+        **change_fields(rows, outcome_of(rows, probs)),
         guarantee=NoGuarantee(
             "no finite-sample theorem for Platt scaling; paper D's Thm 4.1 is about "
             "temperatures"

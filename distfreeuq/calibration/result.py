@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -135,23 +135,36 @@ class CalibrationResult(Result):
         )
 
 
+class Outcome(NamedTuple):
+    """What a map makes of fitted rows: decisions, their probabilities, labels' NLL."""
+
+    tops: IntArray
+    confidence: FloatArray
+    losses: FloatArray
+
+
+def outcome_of(rows: CalibrationRows, probs: FloatMatrix) -> Outcome:
+    """Return what these probabilities (n, K) make of the rows."""
+    tops, _, _ = describe_rows(probs)
+    confidence = probs[np.arange(rows.n), tops].astype(np.float64)
+    return Outcome(tops, confidence, nll_of(probs, rows.labels))
+
+
 def change_fields(
-    rows: CalibrationRows, probs: FloatMatrix, *, before: FloatMatrix | None = None
+    rows: CalibrationRows, after: Outcome, *, before: FloatMatrix | None = None
 ) -> dict[str, Any]:
-    """Return the fields that every result has, but the guarantee, from fitted probs.
+    """Return the fields that every result has, but the guarantee.
 
     `before` are the probabilities that went in, if they are not the logits' softmax.
     """
     total = rows.total_weight
-    tops, _, _ = describe_rows(probs)
-    everyone = np.arange(rows.n)
     if before is None:
         losses = LossInAlpha(rows, np.zeros(rows.n, dtype=np.int64), 1, "nll")
         loss_before = float(losses(np.ones(1))[0, LOSS]) / total
         confidence = losses.confidence
     else:
         loss_before = float(rows.weights @ nll_of(before, rows.labels)) / total
-        confidence = before[everyone, rows.tops].astype(np.float64)
+        confidence = before[np.arange(rows.n), rows.tops].astype(np.float64)
     counted = rows.weights > 0.0
     return {
         "classes": rows.classes,
@@ -159,13 +172,13 @@ def change_fields(
         "effective_n": rows.effective_size,
         "loss": "nll",
         "loss_before": loss_before,
-        "loss_after": float(rows.weights @ nll_of(probs, rows.labels)) / total,
-        "n_changed": int((counted & (tops != rows.tops)).sum()),
+        "loss_after": float(rows.weights @ after.losses) / total,
+        "n_changed": int((counted & (after.tops != rows.tops)).sum()),
         "bins_before": read_only(
             bin_sums(confidence, rows.tops == rows.labels, rows.weights)
         ),
         "bins_after": read_only(
-            bin_sums(probs[everyone, tops], tops == rows.labels, rows.weights)
+            bin_sums(after.confidence, after.tops == rows.labels, rows.weights)
         ),
     }
 

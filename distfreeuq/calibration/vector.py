@@ -6,8 +6,6 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from distfreeuq._arrays import listed
 from distfreeuq._typing import ArrayLike, BoolArray, FloatArray, FloatMatrix
 from distfreeuq._validate import LARGEST, Door
@@ -20,11 +18,8 @@ from distfreeuq.calibration.result import (
     named_coefficient_rows,
 )
 from distfreeuq.calibration.rows import CalibrationRows, read_rows
-from distfreeuq.calibration.vector_loss import (
-    MAX_STD_ERR_PARAMETERS,
-    VectorLoss,
-    affine_softmax,
-)
+from distfreeuq.calibration.vector_fit import MAX_HESSIAN_PARAMETERS, fit_vector
+from distfreeuq.calibration.vector_loss import affine_outcome, affine_softmax
 from distfreeuq.exceptions import FitAtBoundWarning
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import read_only
@@ -125,7 +120,7 @@ class VectorResult(CalibrationResult):
         ]
         facts = [("Ridge", f"{self.ridge:g}")] if self.ridge else []
         notes = []
-        if 2 * len(self.classes) > MAX_STD_ERR_PARAMETERS:
+        if 2 * len(self.classes) > MAX_HESSIAN_PARAMETERS:
             notes.append(("Note", "no standard errors beyond 500 classes."))
         return self._summarise("Vector scaling", facts, tables, notes)
 
@@ -193,25 +188,18 @@ def vector_scaling(
     door = Door("vector_scaling")
     rows = read_rows(door, logits, labels, sample_weight, classes)
     ridge = read_ridge(door, ridge)
-    present = np.bincount(rows.labels, rows.weights, rows.n_classes) > 0.0
-    free = np.tile(present | (ridge > 0.0), 2)
-    problem = VectorLoss(rows, free, ridge)
-    theta = problem.minimise()
-    scale, bias = problem.expand(theta)
-    std_err, flat = problem.std_err(theta)
-    lost = ~free[rows.n_classes :] | flat
-    if lost.any():
-        warn_lost(rows, lost)
-    probs = affine_softmax(rows.logits, scale, bias)
+    fitted = fit_vector(rows, ridge)
+    if fitted.lost.any():
+        warn_lost(rows, fitted.lost)
     return VectorResult(
-        **change_fields(rows, probs),
+        **change_fields(rows, affine_outcome(rows, fitted.scale, fitted.bias)),
         guarantee=NoGuarantee(
             "no finite-sample theorem for vector scaling; paper D's Thm 4.1 is about "
             "temperatures"
         ),
-        scale=read_only(scale),
-        bias=read_only(bias),
-        std_err=read_only(std_err),
+        scale=read_only(fitted.scale),
+        bias=read_only(fitted.bias),
+        std_err=read_only(fitted.std_err),
         ridge=ridge,
     )
 

@@ -1,4 +1,4 @@
-"""The loss of vector scaling: value, gradient, Hessian and standard errors."""
+"""The loss of vector scaling: value, gradient, Hessian, and what its rows become."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from distfreeuq._kernels import _scaling
+from distfreeuq._kernels import _label_shift, _scaling
 from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix
 from distfreeuq.calibration.gram import Gram
-from distfreeuq.calibration.newton import Curvature, minimise_convex
+from distfreeuq.calibration.newton import Curvature
+from distfreeuq.calibration.result import Outcome
 from distfreeuq.calibration.rows import CalibrationRows, count_blocks
 from distfreeuq.threads import threads_for
 
@@ -17,14 +18,9 @@ ABSENT_BIAS = -50.0
 """Of a class that no row is labelled as: its optimum is minus infinity."""
 FLAT = 1e-8
 """Curvature in a class's bias below which its parameters have run off to infinity."""
-MAX_NEWTON_PARAMETERS = 400
-"""Beyond these a Hessian takes longer than the gradients it saves."""
-MAX_STD_ERR_PARAMETERS = 1000
-"""Beyond these there are no standard errors."""
 _CHUNK_ENTRIES = 1 << 20
-_SAMPLE_PER_PARAMETER = 25
-_SAMPLE_RIDGE = 1e-3
-_SAMPLE_TOLERANCE = 1e-6
+_MAX_BLOCKS = 8
+_MAX_ENTRIES = 1 << 22
 
 
 def affine_softmax(
@@ -36,6 +32,26 @@ def affine_softmax(
     threads = threads_for(logits.size)
     _scaling._affine_softmax(logits, scale, bias, scratch, probs, threads)
     return probs
+
+
+def affine_outcome(
+    rows: CalibrationRows, scale: FloatArray, bias: FloatArray
+) -> Outcome:
+    """Return what softmax(scale * logits + bias) makes of the rows."""
+    tops = np.empty(rows.n, dtype=np.int64)
+    confidence, losses = np.empty(rows.n), np.empty(rows.n)
+    _scaling._describe_affine(
+        rows.logits,
+        rows.labels,
+        scale,
+        bias,
+        np.empty((count_blocks(rows.logits), rows.n_classes)),
+        tops,
+        confidence,
+        losses,
+        threads_for(rows.logits.size),
+    )
+    return Outcome(tops, confidence, losses)
 
 
 def vector_loss(
@@ -74,6 +90,14 @@ class VectorLoss:
     def __init__(self, rows: CalibrationRows, free: BoolArray, ridge: float) -> None:
         self.rows, self.free, self.ridge = rows, free, ridge
 
+    @property
+    def neutral(self) -> FloatArray:
+        """The free parameters that leave the logits as they are."""
+        return self._neutral()[self.free]
+
+    def _neutral(self) -> FloatArray:
+        return np.repeat([1.0, 0.0], self.rows.n_classes)
+
     def expand(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return all scales and all biases (K,)."""
         full = self._neutral()
@@ -81,92 +105,30 @@ class VectorLoss:
         full[self.free] = theta
         return full[: self.rows.n_classes], full[self.rows.n_classes :]
 
-    def _neutral(self) -> FloatArray:
-        """Return the parameters (2K,) that leave the logits as they are."""
-        return np.repeat([1.0, 0.0], self.rows.n_classes)
-
-    def minimise(self) -> FloatArray:
-        """Return the free parameters of smallest loss.
-
-        The optimum for a sample of the rows and the Hessian there are so near that a
-        few gradients over all rows remain.
-        """
-        neutral = self._neutral()[self.free]
-        if neutral.size > MAX_NEWTON_PARAMETERS:
-            return self._minimise_lbfgs(neutral)
-        stride = self.rows.n // (_SAMPLE_PER_PARAMETER * neutral.size)
-        if stride < 3:
-            return minimise_convex(self.evaluate, self.curvature, neutral)
-        # the ridge keeps classes that the sample lacks from running off
-        sample = VectorLoss(
-            self.rows.every(stride), self.free, max(self.ridge, _SAMPLE_RIDGE)
-        )
-        start = minimise_convex(
-            sample.evaluate, sample.curvature, neutral, tolerance=_SAMPLE_TOLERANCE
-        )
-        return minimise_convex(self.evaluate, self.curvature, start)
-
-    def _minimise_lbfgs(self, neutral: FloatArray) -> FloatArray:
-        """Minimise without a Hessian; its diagonal alone makes units comparable."""
-        from scipy.optimize import minimize
-
-        second, _, mass = self._diagonals(neutral)
-        size = np.sqrt(np.concatenate([second, mass])[self.free] + self.ridge)
-        units = 1.0 / np.maximum(size, 1e-3 * size.max())
-
-        def evaluate(steps: FloatArray) -> tuple[float, FloatArray]:
-            loss, gradient = self.evaluate(neutral + units * steps)
-            return loss, units * gradient
-
-        found = minimize(
-            evaluate,
-            np.zeros(neutral.size),
-            jac=True,
-            method="L-BFGS-B",
-            options={
-                "maxcor": 30,
-                "maxiter": 2000,
-                "maxfun": 4000,
-                "ftol": 1e-16,
-                "gtol": 1e-10,
-            },
-        )
-        theta = np.asarray(neutral + units * found.x)
-        if self.ridge == 0.0:  # biases that differ by a constant are the same
-            biases = np.repeat([False, True], self.rows.n_classes)[self.free]
-            theta[biases] -= theta[biases].mean()
-        return theta
+    def centre(self, theta: FloatArray) -> FloatArray:
+        """Return the same map with biases that sum to zero, unless a ridge decides."""
+        if self.ridge > 0.0:
+            return theta
+        biases = np.repeat([0.0, 1.0], self.rows.n_classes)[self.free]
+        return np.asarray(theta - biases * (biases @ theta) / biases.sum())
 
     def evaluate(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss and its gradient."""
         loss, gradient = vector_loss(self.rows, *self.expand(theta))
-        away = theta - self._neutral()[self.free]
+        away = theta - self.neutral
         loss += 0.5 * self.ridge * float(away @ away)
         return loss, gradient[self.free] + self.ridge * away
 
     def curvature(self, theta: FloatArray) -> Curvature:
         """Return the factored Hessian."""
-        return self._factor(self._hessian(theta))
+        return self.factor(self.derivatives(theta)[1])
 
-    def std_err(self, theta: FloatArray) -> tuple[FloatMatrix, BoolArray]:
-        """Return sandwich standard errors (2, K), and which classes ran off (K,)."""
-        n_classes = self.rows.n_classes
-        if theta.size > MAX_STD_ERR_PARAMETERS:
-            mass = self._diagonals(theta)[2]
-            return np.full((2, n_classes), np.nan), self.free[n_classes:] & (
-                mass < FLAT
-            )
-        scores = Gram(2 * n_classes)
-        hessian = self._hessian(theta, scores=scores)
-        meat = scores.total()[np.ix_(self.free, self.free)]
-        meat /= self.rows.total_weight**2
-        variances = np.full(2 * n_classes, np.nan)
-        variances[self.free] = self._factor(hessian).sandwich(meat)
-        flat = self.free[n_classes:] & (np.diag(hessian)[n_classes:] < FLAT)
-        variances[np.tile(flat, 2)] = np.nan
-        return np.sqrt(variances).reshape(2, n_classes), flat
+    def rough_curvature(self, theta: FloatArray) -> Curvature:
+        """Return the factored Hessian to about six digits, in half the time."""
+        return self.factor(self.derivatives(theta, single=True)[1])
 
-    def _factor(self, hessian: FloatMatrix) -> Curvature:
+    def factor(self, hessian: FloatMatrix) -> Curvature:
+        """Return the mean NLL's Hessian (2K, 2K) as the loss's in what is free."""
         n_classes = self.rows.n_classes
         inside = hessian[np.ix_(self.free, self.free)]
         if self.ridge > 0.0:
@@ -175,32 +137,50 @@ class VectorLoss:
         level = np.repeat([0.0, 1.0], n_classes)[self.free]
         return Curvature(inside, (level / np.sqrt(level.sum()))[:, None])
 
-    def _hessian(self, theta: FloatArray, *, scores: Gram | None = None) -> FloatMatrix:
-        """Return the Hessian (2K, 2K) of the mean NLL.
+    def derivatives(
+        self,
+        theta: FloatArray,
+        *,
+        single: bool = False,
+        scores: ScoreProducts | None = None,
+    ) -> tuple[FloatArray, FloatMatrix]:
+        """Return the gradient of the loss, and the Hessian (2K, 2K) of the mean NLL.
 
-        With rows x = (p z, p) it is the mean of diagonals minus x x'. The weighted
-        scores of all rows are added to `scores`, if given.
+        With rows x = (p z, p) the Hessian is the mean of diagonals minus x x'. `scores`
+        is made from the same rows, if given.
         """
-        n_classes = self.rows.n_classes
-        products = Gram(2 * n_classes)
+        weights, n_classes = self.rows.weights, self.rows.n_classes
+        products = Gram(2 * n_classes, single=single)
 
         def take(x: FloatMatrix, part: slice) -> None:
-            weights = self.rows.weights[part]
-            products.add(x, weights)
+            products.add(x, weights[part])
             if scores is not None:
-                self._subtract_labels(x, part)
-                scores.add(x, weights**2)
+                scores.add(x, part)
 
-        second, mean, mass = self._diagonals(theta, take)
-        hessian = -products.total() / self.rows.total_weight
+        second, mean, mass = self.diagonals(theta, take)
+        outer = products.total()
+        if scores is not None:
+            scores.finish(outer)
+        hessian = -outer / self.rows.total_weight
         k = np.arange(n_classes)
         hessian[k, k] += second
         hessian[k, n_classes + k] += mean
         hessian[n_classes + k, k] += mean
         hessian[n_classes + k, n_classes + k] += mass
-        return hessian
+        gradient = np.concatenate([mean, mass]) - self._label_means()
+        return gradient[self.free] + self.ridge * (theta - self.neutral), hessian
 
-    def _diagonals(
+    def _label_means(self) -> FloatArray:
+        """Return the means (2K,) of z_k and of 1 over the rows with label k."""
+        rows = self.rows
+        z = rows.logits[np.arange(rows.n), rows.labels]
+        sums = [
+            np.bincount(rows.labels, weights, rows.n_classes)
+            for weights in (rows.weights * z, rows.weights)
+        ]
+        return np.concatenate(sums) / rows.total_weight
+
+    def diagonals(
         self,
         theta: FloatArray,
         take: Callable[[FloatMatrix, slice], None] | None = None,
@@ -225,9 +205,54 @@ class VectorLoss:
         means = sums.sum(axis=0).reshape(3, rows.n_classes) / rows.total_weight
         return np.asarray(means)
 
-    def _subtract_labels(self, x: FloatMatrix, part: slice) -> None:
-        """Turn rows (p z, p) into scores ((p - e) z, p - e), in place."""
-        labels, n_classes = self.rows.labels[part], self.rows.n_classes
-        everyone = np.arange(len(labels))
-        x[everyone, labels] -= self.rows.logits[part][everyone, labels]
-        x[everyone, n_classes + labels] -= 1.0
+
+class ScoreProducts:
+    """Sum of the outer products of the rows' weighted scores: the sandwich's meat.
+
+    A row's score is w (x - l) with x = (p z, p) and l = (z_y e_y, e_y), y its label.
+    The products x x' are those of the Hessian, unless weights differ; those with l are
+    sums of rows by label, which cost next to nothing.
+
+    Parameters
+    ----------
+    rows : CalibrationRows
+    """
+
+    __slots__ = ("_by_label", "_outer", "_rows", "_z", "total")
+
+    def __init__(self, rows: CalibrationRows) -> None:
+        n_classes, width = rows.n_classes, 2 * rows.n_classes
+        n_blocks = max(1, min(_MAX_BLOCKS, _MAX_ENTRIES // (n_classes * width)))
+        self._rows = rows
+        self._z = rows.logits[np.arange(rows.n), rows.labels].astype(np.float64)
+        self._by_label = np.zeros((2, n_blocks, n_classes, width))
+        self._outer = Gram(width) if rows.is_weighted else None
+        self.total = np.zeros((width, width))
+
+    def add(self, x: FloatMatrix, part: slice) -> None:
+        """Take in some rows (p z, p), and where they stand."""
+        labels, squares = self._rows.labels[part], self._rows.weights[part] ** 2
+        for sums, weights in zip(
+            self._by_label, (squares * self._z[part], squares), strict=True
+        ):
+            threads = threads_for(x.size)
+            _label_shift._sum_by_class(x, labels, weights, sums, threads)
+        if self._outer is not None:
+            self._outer.add(x, squares)
+
+    def finish(self, outer: FloatMatrix) -> None:
+        """Set `total` (2K, 2K); `outer` is the weighted sum of x x'."""
+        n_classes, squares = self._rows.n_classes, self._rows.weights**2
+        if self._outer is not None:
+            outer = self._outer.total()
+        crossed = self._by_label.sum(axis=1).reshape(outer.shape)
+        self.total = outer - crossed - crossed.T
+        second, first, count = (
+            np.bincount(self._rows.labels, squares * self._z**power, n_classes)
+            for power in (2, 1, 0)
+        )
+        k = np.arange(n_classes)
+        self.total[k, k] += second
+        self.total[k, n_classes + k] += first
+        self.total[n_classes + k, k] += first
+        self.total[n_classes + k, n_classes + k] += count

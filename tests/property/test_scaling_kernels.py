@@ -72,6 +72,23 @@ def vector_sums(rows, scale, bias, *, n_blocks=3, threads=1):
     return sums.sum(axis=0)
 
 
+def described(rows, scale, bias, threads=1, n_blocks=3):
+    n, n_classes = rows["logits"].shape
+    tops, confidence, losses = np.full(n, -7), np.full(n, -7.0), np.full(n, -7.0)
+    kernel._describe_affine(
+        rows["logits"],
+        rows["labels"],
+        scale,
+        bias,
+        np.full((n_blocks, n_classes), np.nan),
+        tops,
+        confidence,
+        losses,
+        threads,
+    )
+    return tops, confidence, losses
+
+
 def scaled(rows, tops, threads=1, n_blocks=3):
     logits = rows["logits"]
     out = np.full_like(logits, np.nan)
@@ -188,6 +205,13 @@ def test_vector_sums_and_rows(rows, seed):
     single = probs.dtype == np.float32
     assert_close(probs, expected[:, n_classes:], rtol=1e-6 if single else 1e-10)
 
+    tops, confidence, losses = described(rows, scale, bias)
+    np.testing.assert_array_equal(tops, probs.argmax(axis=1))
+    np.testing.assert_array_equal(confidence, probs.max(axis=1))
+    largest, nll = twin.affine_outcome(rows["logits"], rows["labels"], scale, bias)
+    assert_close(confidence, largest, rtol=1e-6 if single else 1e-10)
+    assert_close(losses, nll, rtol=1e-10)
+
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_results_do_not_depend_on_the_number_of_threads(dtype):
@@ -210,6 +234,12 @@ def test_results_do_not_depend_on_the_number_of_threads(dtype):
         vector_sums(rows, scale, bias, n_blocks=64),
         vector_sums(rows, scale, bias, n_blocks=64, threads=2),
     )
+    for one, two in zip(
+        described(rows, scale, bias),
+        described(rows, scale, bias, threads=2),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(one, two)
     tops, _ = tops_of(rows["logits"], threads=2)
     np.testing.assert_array_equal(scaled(rows, tops), scaled(rows, tops, threads=2))
 

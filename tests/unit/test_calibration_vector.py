@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 import distfreeuq as dfu
-from distfreeuq.calibration import vector_loss
+from distfreeuq.calibration import vector_fit
 
 
 def draws(n, n_classes, seed, scale=1.0, bias=0.0):
@@ -163,7 +163,8 @@ def test_collinear_logits_leave_parameters_undetermined():
 
 
 @pytest.mark.parametrize(("n_classes", "n"), [(201, 1200), (501, 600)])
-def test_many_classes_are_fitted_without_a_hessian(n_classes, n):
+def test_many_classes(n_classes, n):
+    """Beyond 500, without a Hessian and without standard errors."""
     logits, labels = draws(n, n_classes, 10, scale=0.7)
     ridge = 0.01
     fit = dfu.vector_scaling(logits, labels, ridge=ridge)
@@ -176,15 +177,38 @@ def test_many_classes_are_fitted_without_a_hessian(n_classes, n):
     assert ("no standard errors" in str(fit)) != known
 
 
-def test_many_classes_with_biases_that_sum_to_zero(monkeypatch):
-    """The two ways of minimising agree."""
+def test_without_a_hessian_the_optimum_is_the_same(monkeypatch):
     logits, labels = draws(500, 4, 11, scale=[0.4, 1.0, 1.3, 0.7])
     newton = dfu.vector_scaling(logits, labels)
-    monkeypatch.setattr(vector_loss, "MAX_NEWTON_PARAMETERS", 1)
+    monkeypatch.setattr(vector_fit, "MAX_HESSIAN_PARAMETERS", 1)
     lbfgs = dfu.vector_scaling(logits, labels)
     np.testing.assert_allclose(lbfgs.scale, newton.scale, rtol=1e-5)
     np.testing.assert_allclose(lbfgs.bias, newton.bias, atol=1e-5)
     assert lbfgs.bias.sum() == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_the_unit_of_the_logits_does_not_matter(size):
+    """Far from scale 1 the optimum is the same, and found as well."""
+    logits, labels = draws(3000, 20, 12, scale=np.linspace(0.5, 1.5, 20))
+    fit = dfu.vector_scaling(logits, labels)
+    other = dfu.vector_scaling(size * logits, labels)
+    np.testing.assert_allclose(size * other.scale, fit.scale, rtol=1e-9)
+    np.testing.assert_allclose(other.bias, fit.bias, atol=1e-9)
+    np.testing.assert_allclose(size * other.std_err[0], fit.std_err[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("n", "n_classes"), [(400, 3), (3000, 3), (600, 30)], ids=["few", "sample", "wide"]
+)
+def test_the_gradient_vanishes_to_rounding(n, n_classes):
+    logits, labels = draws(n, n_classes, 13, scale=0.5)
+    weights = np.random.default_rng(14).exponential(size=n)
+    fit = dfu.vector_scaling(logits, labels, sample_weight=weights)
+    theta = np.concatenate([fit.scale, fit.bias])
+    np.testing.assert_allclose(
+        mean_nll(theta, logits, labels, weights)[1], 0, atol=1e-13
+    )
 
 
 @pytest.mark.parametrize("ridge", [-1.0, np.inf, np.nan, None])
