@@ -14,6 +14,13 @@ from distfreeuq.bounds.conformal import (
     pac_rank,
     pac_smallest_sample,
 )
+from distfreeuq.bounds.covariate_shift import (
+    CovariateShiftTerms,
+    covariate_shift_bound,
+    covariate_shift_bound_printed,
+    covariate_shift_factor,
+    covariate_shift_terms,
+)
 from distfreeuq.bounds.importance import (
     importance_variance,
     importance_variance_printed,
@@ -52,6 +59,7 @@ from distfreeuq.bounds.weighted import (
 )
 
 __all__ = [
+    "CovariateShiftTerms",
     "LabelNoiseClassifier",
     "LossConstants",
     "SampleSizeEffect",
@@ -65,6 +73,10 @@ __all__ = [
     "clopper_pearson",
     "clopper_pearson_lower",
     "condition_number",
+    "covariate_shift_bound",
+    "covariate_shift_bound_printed",
+    "covariate_shift_factor",
+    "covariate_shift_terms",
     "cts_class_excess_risk",
     "cts_corollary",
     "cts_excess_risk",
