@@ -10,6 +10,7 @@ import numpy as np
 
 from distfreeuq._typing import BoolArray, FloatArray
 from distfreeuq._validate import Door
+from distfreeuq.exceptions import DistFreeError
 from distfreeuq.theorems.claims import Claim
 
 Draw = Callable[[np.random.Generator, int], Mapping[str, BoolArray]]
@@ -55,7 +56,13 @@ class Experiment:
 
     def count(self, generator: np.random.Generator, n_draws: int) -> dict[str, int]:
         """Return in how many of n draws each event happened."""
-        happened = self.draw(generator, n_draws)
+        try:
+            happened = self.draw(generator, n_draws)
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            raise DistFreeError(
+                f"The experiment {self.name!r} failed. {what}"
+            ) from error
         counts = {}
         for event in {claim.event for claim in self.claims}:
             hits = np.asarray(happened[event]) if event in happened else None

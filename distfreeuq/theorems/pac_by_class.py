@@ -123,8 +123,8 @@ LABEL_CONDITIONAL = Theorem(
     reference=f"{VOVK}, Prop. 2a; union over classes",
     statement=(
         "with probability >= 1 - delta over the calibration draw, every class's "
-        "coverage given the calibration rows is >= 1 - alpha; without confidence=, each "
-        "class by itself reaches what its row of the table says with probability 0.95."
+        "coverage given the calibration rows is >= 1 - alpha; without confidence=, "
+        "each class by itself is covered as the table says with probability 0.95."
     ),
     assumptions=(SAME_GIVEN_LABEL, "rows i.i.d.", CHOSEN_ELSEWHERE),
     family=FAMILY,
