@@ -106,9 +106,9 @@ def mean_sd(values: Any, digits: int = 3) -> str:
 
 def as_text(section: Section) -> str:
     """Return a section for the terminal."""
-    paragraphs = _paragraphs(section.text).split("\n\n")
     parts = [f"{section.title}\n{'-' * len(section.title)}"]
-    parts += [textwrap.fill(paragraph, 88) for paragraph in paragraphs]
+    for paragraph in paragraphs(section.text).split("\n\n"):
+        parts.append(textwrap.fill(paragraph, 88))
     for caption, table in section.tables.items():
         parts.append(f"{caption}\n\n{table.to_string(index=_has_index(table))}")
     parts += [f"{caption}\n\n{text}" for caption, text in section.printed.items()]
@@ -118,7 +118,7 @@ def as_text(section: Section) -> str:
 
 def as_markdown(section: Section, folder: Path) -> str:
     """Return a section for the report that stands in the folder."""
-    parts = [f"### {section.title}", _paragraphs(section.text)]
+    parts = [f"### {section.title}", paragraphs(section.text)]
     for caption, table in section.tables.items():
         parts += [f"**{caption}**", markdown_table(table)]
     for caption, text in section.printed.items():
@@ -155,14 +155,19 @@ def _cell(value: Any) -> str:
     return str(value).replace("|", "\\|")
 
 
-def _paragraphs(text: str) -> str:
+def paragraphs(text: str) -> str:
     """Join the lines of each paragraph."""
     return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n")).strip()
 
 
+def title_of(doc: str | None) -> str:
+    """Return the first line of a docstring, without its full stop."""
+    return (doc or "").strip().partition("\n")[0].removesuffix(".")
+
+
 def main(doc: str | None, run: Run, arguments: Sequence[str] | None = None) -> None:
     """Run one replication from the command line and print its sections."""
-    title = (doc or "").strip().partition("\n")[0]
+    title = title_of(doc)
     parser = argparse.ArgumentParser(description=title)
     add_options(parser)
     options = parser.parse_args(arguments)
