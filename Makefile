@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := setup.py pyproject.toml distfreeuq/_version.py $(wildcard src_c/*)
 
-.PHONY: demo test lint type docs bench dist clean
+.PHONY: demo test lint type docs figures replicate bench bench-guard dist clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m distfreeuq demo
@@ -23,6 +23,12 @@ type: $(VENV)/installed
 docs: $(VENV)/installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
+
+figures: $(VENV)/installed
+	$(BIN)/python docs/contact_sheet.py
+
+replicate: $(VENV)/installed
+	$(BIN)/python -m vignettes.replication figures
 
 bench: $(VENV)/installed-bench
 	$(BIN)/python -m benchmarks
