@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from distfreeuq.plots.style import BLUE, CYCLE, GREY, NOMINAL, new_axes
+from distfreeuq.plots.style import BLUE, CYCLE, GREY, MARKERS, NOMINAL, new_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +47,8 @@ def reliability_bins(fit: BinningResult, *, ax: Axes | None = None) -> Axes:
     bands = "no guarantee"
     if confidence is not None:
         bands = f"{100 * confidence:g}% for all at once"
-    ax.set_title(f"Reliability of {fit.n_bins} bins, {bands}", fontsize="medium")
+    title = f"Reliability of {fit.n_bins} bins of {fit.n} rows, {bands}"
+    ax.set_title(title, fontsize="medium")
     ax.legend(loc="upper left", frameon=False, fontsize="small")
     return ax
 
@@ -120,7 +121,10 @@ def _several_probabilities(fit: BinningResult, ax: Axes) -> None:
         )
         size = 20 + 300 * n[there] / max(1, int(n.sum()))
         label = str(name) if few else ("every class" if k == 0 else None)
-        ax.scatter(x, y[there], s=size, color=color, alpha=0.7, label=label)
+        marker = MARKERS[k % len(MARKERS)] if few else "o"
+        ax.scatter(
+            x, y[there], s=size, color=color, marker=marker, alpha=0.7, label=label
+        )
     n_empty = int((fit.to_frame()["n"] == 0).sum())
     if n_empty:
         ax.plot([], [], " ", label=f"{n_empty} bins without rows are not drawn")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.ticker import LogFormatter
 
 from distfreeuq.plots.style import (
     BLUE,
@@ -14,6 +13,7 @@ from distfreeuq.plots.style import (
     MAX_TICKS,
     NOMINAL,
     ORANGE,
+    log_scale,
     new_axes,
 )
 
@@ -67,12 +67,11 @@ def calibration_parameters(fit: CalibrationResult, *, ax: Axes | None = None) ->
     if len(first) <= MAX_TICKS:
         ax.set_xticks(np.arange(len(first)), [str(tick) for tick in ticks])
     if names == ["temperature"]:
-        ax.set_yscale("log")
-        ax.yaxis.set_major_formatter("{x:g}")
-        ax.yaxis.set_minor_formatter(LogFormatter(labelOnlyBase=False))
+        log_scale(ax, "y")
     ax.set_xlabel(by)
     ax.set_ylabel(names[0] if len(names) == 1 else "estimate")
-    ax.set_title("Fitted parameters with 95% intervals", fontsize="medium")
+    title = f"Fitted parameters with 95% intervals (n = {fit.n})"
+    ax.set_title(title, fontsize="medium")
     if len(names) > 1:
         ax.legend(frameon=False, fontsize="small")
     return ax

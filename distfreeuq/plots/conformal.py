@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from distfreeuq._typing import ArrayLike, FloatMatrix
+from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq.plots.style import BLUE, CYCLE, MARKERS, NOMINAL, RED, new_axes
 
 if TYPE_CHECKING:
@@ -251,15 +251,29 @@ def prediction_regions(
             zorder=1,
         )
     for k, name in enumerate(names):
+        only = sets.mask[:, k] & (sets.sizes == 1)
+        if only.any():  # its name, for print in grey
+            x, y = _most_central(grid[only])
+            style = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1}
+            ax.text(
+                float(x),
+                float(y),
+                f"{{{name}}}",
+                weight="bold",
+                ha="center",
+                va="center",
+                bbox=style,
+                zorder=3,
+            )
         own = numbers == k
         ax.scatter(
             xy[own, 0],
             xy[own, 1],
-            s=16,
+            s=20,
             color=CYCLE[k % len(CYCLE)],
             marker=MARKERS[k % len(MARKERS)],
-            edgecolor="white",
-            linewidth=0.4,
+            edgecolor="black",
+            linewidth=0.5,
             label=f"label {name}",
             zorder=2,
         )
@@ -278,3 +292,9 @@ def prediction_regions(
         fontsize="small",
     )
     return ax
+
+
+def _most_central(points: FloatMatrix) -> FloatArray:
+    """Return the point nearest to the medians, shape (2,)."""
+    distance = ((points - np.median(points, axis=0)) ** 2).sum(axis=1)
+    return np.asarray(points[int(np.argmin(distance))])

@@ -44,6 +44,9 @@ def label_shift_weights(fit: LabelShiftResult, *, ax: Axes | None = None) -> Axe
     ax.set_xlim(0.0, edge)
     ax.set_xlabel("weight q / p")
     ax.set_ylabel("class")
-    how = "known" if fit.known else f"{fit.method}, 95% intervals"
-    ax.set_title(f"Label shift: class weights ({how})", fontsize="medium")
+    title = "Known class weights (dashed: no shift)"
+    if not fit.known:
+        rows = f"{fit.n} source and {fit.m} target rows"
+        title = f"Class weights by {fit.method} from {rows}, 95% intervals"
+    ax.set_title(title, fontsize="medium")
     return ax

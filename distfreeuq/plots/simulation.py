@@ -9,7 +9,15 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from distfreeuq._typing import ArrayLike, FloatArray
-from distfreeuq.plots.style import BLUE, CYCLE, LINES, NOMINAL, legend_above, new_axes
+from distfreeuq.plots.style import (
+    BLUE,
+    CYCLE,
+    LINES,
+    NOMINAL,
+    legend_above,
+    log_scale,
+    new_axes,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -161,8 +169,8 @@ def bounds_against_n(
     for i, (name, curve) in enumerate(bounds.items()):
         color, line = CYCLE[(i + 1) % len(CYCLE)], LINES[(i + 1) % len(LINES)]
         ax.plot(sizes, curve, color=color, linestyle=line, label=name)
-    ax.set_xscale("log")
-    ax.set_yscale("log")
+    log_scale(ax, "x")
+    log_scale(ax, "y")
     ax.set_xlabel("calibration rows")
     ax.set_ylabel(what)
     name = what[:1].upper() + what[1:]

@@ -7,10 +7,12 @@ also differ in form, for print in grey.
 from __future__ import annotations
 
 import io
+import math
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, GREY = "#CC79A7", "#56B4E9", "#7F7F7F"
@@ -53,6 +55,21 @@ def new_axes(
     ax.grid(visible=True, axis=grid, color="0.9", linewidth=0.8)  # type: ignore[arg-type]
     ax.tick_params(length=3)
     return ax
+
+
+def log_scale(ax: Axes, which: str) -> None:
+    """Make the x or y axis logarithmic, with plain numbers at its ticks.
+
+    Matplotlib's own labels of minor ticks, 2 x 10^-1, overlap on a short axis.
+    """
+    getattr(ax, f"set_{which}scale")("log")
+    axis = getattr(ax, f"{which}axis")
+    low, high = sorted(axis.get_view_interval())
+    decades = math.log10(high / low)
+    each = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0) if decades < 1.0 else (1.0, 2.0, 5.0)
+    axis.set_major_locator(LogLocator(subs=each if decades < 2.5 else (1.0,)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def legend_above(ax: Axes, title: str) -> None:

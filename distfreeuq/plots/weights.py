@@ -8,7 +8,14 @@ import numpy as np
 
 from distfreeuq._typing import ArrayLike
 from distfreeuq.covariate_shift.diagnostics import effective_sample_size
-from distfreeuq.plots.style import BLUE, NOMINAL, ORANGE, legend_above, new_axes
+from distfreeuq.plots.style import (
+    BLUE,
+    NOMINAL,
+    ORANGE,
+    legend_above,
+    log_scale,
+    new_axes,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,7 +101,7 @@ def density_ratio_weights(
             **form,
         )
     ax.axvline(1.0, **NOMINAL)
-    ax.set_xscale("log")
+    log_scale(ax, "x")
     ax.set_xlabel("weight (dashed: no shift)")
     ax.set_ylabel("share of the sample's rows")
     percent = 100.0 * fit.ess / fit.n_source

@@ -3,6 +3,7 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import distfreeuq as dfu
@@ -29,7 +30,7 @@ def untouched_state():
 
 
 def draw_on_canvas(ax):
-    ax.figure.canvas.draw()
+    FigureCanvasAgg(ax.figure).draw()
     return ax
 
 
