@@ -29,7 +29,7 @@ from distfreeuq.exceptions import SupportWarning
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import read_only
 
-_WORTH_A_WARNING = 0.01
+_WORTH_A_WARNING = 0.02
 _FEW_ROWS = 30.0
 _FAR_FROM_ONE = 2.0
 _REASON = (
@@ -112,7 +112,7 @@ def density_ratio(
     Warns
     -----
     SupportWarning
-        If 1% of the target rows or more lie where the source has almost no data, or if
+        If 2% of the target rows or more lie where the source has almost no data, or if
         the weights are worth fewer than 30 rows.
 
     Notes
@@ -245,7 +245,8 @@ def _mean_note(source_ratio: FloatArray) -> list[str]:
         return []
     return [
         f"the estimated ratio has mean {mean:.3g} over the source rows, where the true "
-        "one has mean 1: divergences and effective sample size flatter these weights."
+        "one has mean 1: its weights, their divergences and their effective sample size "
+        "are not to be relied on."
     ]
 
 

@@ -114,6 +114,108 @@ def test_too_little_weight_is_warned_of():
         fit([1, 1, 1, 1], alpha=0.1)
 
 
+# ------------------------------------------------------------- with a density ratio
+
+
+@pytest.fixture(scope="module")
+def shifted():
+    rng = np.random.default_rng(0)
+    x, target = rng.normal(size=300), rng.normal(0.8, size=250)
+    p1 = 1 / (1 + np.exp(-2 * x))
+    labels = (rng.random(300) < p1).astype(int)
+    return x, p1, labels, target, dfu.density_ratio(x, target, rng=0)
+
+
+def test_a_ratio_weights_its_own_source_rows_by_fits_that_have_not_seen_them(shifted):
+    _, p1, labels, target, ratio = shifted
+    result = dfu.covariate_shift_conformal(p1, labels, ratio, score="lac")
+    given = dfu.covariate_shift_conformal(p1, labels, ratio.source_weight, score="lac")
+    np.testing.assert_array_equal(result.sample_weight, given.sample_weight)
+    new = 1 / (1 + np.exp(-2 * target))
+    by_features = result.predict(new, features=target)
+    by_weights = given.predict(new, ratio.weight(target))
+    np.testing.assert_array_equal(by_features.mask, by_weights.mask)
+    np.testing.assert_array_equal(
+        result.p_values(new, features=target), given.p_values(new, ratio.weight(target))
+    )
+    np.testing.assert_array_equal(
+        result.threshold_for(features=target), given.threshold_for(ratio.weight(target))
+    )
+    # and weights of one's own are as good as ever
+    np.testing.assert_array_equal(
+        result.predict(new, ratio.weight(target)).mask, by_weights.mask
+    )
+
+
+def test_other_calibration_rows_are_weighted_by_their_features(shifted):
+    x, p1, labels, _, ratio = shifted
+    some = slice(20, 120)
+    result = dfu.covariate_shift_conformal(
+        p1[some], labels[some], ratio, features=x[some], score="lac"
+    )
+    assert sorted(result.sample_weight) == sorted(ratio.weight(x[some]))
+
+
+def test_estimated_weights_claim_nothing(shifted):
+    x, p1, labels, target, _ = shifted
+    ratio = dfu.density_ratio(x, target, clip=4.0, rng=0)
+    for options in ({}, {"confidence": 0.9}):  # rejection by the ratio's own bound
+        result = dfu.covariate_shift_conformal(p1, labels, ratio, rng=0, **options)
+        assert not result.guarantee
+        text = " ".join(str(result).split())
+        assert "none: the weights are estimated, so that no finite-sample claim" in text
+        assert "estimated (logistic)" in text
+    assert fit([1, 1, 1, 1]).guarantee
+    assert "given" in str(fit([1, 1, 1, 1]))
+
+
+def test_features_where_they_do_not_belong(shifted):
+    x, p1, labels, _, ratio = shifted
+    with pytest.raises(dfu.InputError, match="'features' parameter of covariate_shift"):
+        dfu.covariate_shift_conformal(p1, labels, np.ones(300), features=x)
+    with pytest.raises(dfu.InputError, match="not the ratio's source rows"):
+        dfu.covariate_shift_conformal(p1[:50], labels[:50], ratio)
+    with pytest.raises(dfu.InputError, match="of 50 rows"):
+        dfu.covariate_shift_conformal(p1[:50], labels[:50], ratio, features=x[:40])
+    result = dfu.covariate_shift_conformal(p1, labels, ratio)
+    with pytest.raises(dfu.InputError, match="or give 'features'"):
+        result.predict(p1)
+    with pytest.raises(dfu.InputError, match="of 300 rows"):
+        result.predict(p1, features=x[:9])
+    with pytest.raises(dfu.InputError, match="'features' parameter"):
+        result.predict(p1, np.ones(300), features=x)
+    with pytest.raises(dfu.InputError, match="of shape"):
+        result.predict(p1, features=np.zeros((300, 2)))
+    with pytest.raises(dfu.InputError, match="was given weights"):
+        fit([1, 1, 1, 1]).predict(P1, features=[1, 1, 1, 1])
+
+
+def test_round_trip_with_a_ratio(shifted, tmp_path):
+    _, p1, labels, target, ratio = shifted
+    result = dfu.covariate_shift_conformal(p1, labels, ratio, score="lac")
+    result.save(tmp_path / "fit.npz")
+    again = dfu.load(tmp_path / "fit.npz")
+    assert str(again) == str(result)
+    np.testing.assert_array_equal(
+        again.threshold_for(features=target), result.threshold_for(features=target)
+    )
+
+
+def test_a_users_estimator_is_not_saved(tmp_path):
+    class Constant:
+        def fit(self, x, y):
+            pass
+
+        def predict_proba(self, x):
+            return np.full((len(x), 2), 0.5)
+
+    x = np.arange(20.0)
+    ratio = dfu.density_ratio(x, x + 1, method=Constant(), rng=0)
+    result = dfu.covariate_shift_conformal(np.full(20, 0.7), [1] * 20, ratio, rng=0)
+    with pytest.raises(dfu.InputError, match="your own Constant cannot be saved"):
+        result.save(tmp_path / "fit.npz")
+
+
 def test_round_trip(tmp_path):
     result = fit([1, 2, 0.5, 3])
     result.save(tmp_path / "fit.npz")
