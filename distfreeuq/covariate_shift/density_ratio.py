@@ -245,8 +245,8 @@ def _mean_note(source_ratio: FloatArray) -> list[str]:
         return []
     return [
         f"the estimated ratio has mean {mean:.3g} over the source rows, where the true "
-        "one has mean 1: its weights, their divergences and their effective sample size "
-        "are not to be relied on."
+        "one has mean 1: its weights, their divergences and their effective sample "
+        "size are not to be relied on."
     ]
 
 
