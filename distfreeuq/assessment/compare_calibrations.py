@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from distfreeuq._arrays import listed
 from distfreeuq._random import stream
 from distfreeuq._typing import (
     ArrayLike,
@@ -160,7 +161,8 @@ def compare_calibrations(
     generators = stream(rng, "split", "compare_calibrations").spawn(n_rep)
     values, metrics = _repeat(study, generators, n_jobs, progress)
     lines = [("none", UNCALIBRATED), *study.lines()]
-    ess = [w.sum() ** 2 / (w @ w) for w in weights.values()]
+    shares = [w / w.max() for w in weights.values()]
+    ess = [w.sum() ** 2 / (w @ w) for w in shares]
     return CalibrationComparisonResult(
         calibrators=tuple(calibrator for calibrator, _ in lines),
         methods=tuple(method for _, method in lines),
@@ -239,6 +241,10 @@ def _read_weights(
     if by_label is not None:
         if by_row is not None:
             door.refuse("label_weight", "None where 'sample_weight' is given", "both")
+        names = getattr(by_label, "classes", rows.classes)
+        if list(names) != list(rows.classes):
+            must = f"weights for the classes {listed(rows.classes)}"
+            door.refuse("label_weight", must, f"weights for {listed(names)}")
         given = getattr(by_label, "label_weight", by_label)
         of_class = door.label_weights(given, rows.n_classes, rows.labels)
         return {WEIGHTED: of_class[rows.labels]}
@@ -247,12 +253,12 @@ def _read_weights(
     several = by_row if isinstance(by_row, Mapping) else {"": by_row}
     if not several:
         door.refuse("sample_weight", "weights, or a mapping of names to them", "{}")
-    return {
-        f"{WEIGHTED}, {name}" if name else WEIGHTED: door.weights(
-            getattr(given, "source_weight", given), "sample_weight", rows.n
-        )
-        for name, given in several.items()
-    }
+    weights = {}
+    for name, given in several.items():
+        values = getattr(given, "source_weight", given)
+        method = f"{WEIGHTED}, {name}" if name else WEIGHTED
+        weights[method] = door.weights(values, "sample_weight", rows.n)
+    return weights
 
 
 def _read_calibrators(door: Door, value: Any) -> dict[str, Callable[..., Any]]:
@@ -327,7 +333,7 @@ def _one_split(
     if target is None:
         test = _Labelled(rows.logits[rest], rows.labels[rest])
         (weights,) = study.weights.values()
-        test_weights: FloatArray | None = weights[rest]
+        test_weights: FloatArray | None = _drawn(study.door, weights, rest)
         own = None
     else:
         own, other = _split(generator, target.n, study.sizes[1])
@@ -335,7 +341,7 @@ def _one_split(
         test_weights = None
     some = _Labelled(rows.logits[source], rows.labels[source])
     fitted: list[tuple[_Labelled, FloatArray | None]] = [(some, None)]
-    fitted += [(some, weights[source]) for weights in study.weights.values()]
+    fitted += [(some, _drawn(study.door, w, source)) for w in study.weights.values()]
     if target is not None:
         fitted.append((_Labelled(target.logits[own], target.labels[own]), None))
     probs = [_probabilities(test.logits)]
@@ -359,6 +365,15 @@ def _split(
     """Return `size` rows drawn at random, and the others."""
     order = generator.permutation(n)
     return order[:size], order[size:]
+
+
+def _drawn(door: Door, weights: FloatArray, rows: IntArray) -> FloatArray:
+    """Return the weights of drawn rows."""
+    drawn = weights[rows]
+    if not drawn.any():
+        must = "positive for some rows of every random split: use more rows"
+        door.refuse("sample_weight", must, f"zero for all {rows.size} rows of one")
+    return drawn
 
 
 def _fit(

@@ -286,7 +286,23 @@ def test_warnings_are_told_once(data):
         ({"sample_weight": [1.0]}, "sample_weight", "of length 10", "length 1"),
         ({"sample_weight": [-1.0] * 10}, "sample_weight", "non-negative", "-1.0"),
         ({"sample_weight": [0.0] * 10}, "sample_weight", "positive", "all zero"),
+        (
+            {"sample_weight": [1.0] + [0.0] * 9, "rng": 0},
+            "sample_weight",
+            "some rows of every random split",
+            "all 3 rows",
+        ),
         ({"sample_weight": {}}, "sample_weight", "a mapping", "{}"),
+        (
+            {
+                "label_weight": dfu.label_weights(
+                    [0.5, 0.5], [0.1, 0.9], classes=["a", "b"]
+                )
+            },
+            "label_weight",
+            "weights for the classes 0, 1",
+            "weights for 'a', 'b'",
+        ),
         ({"label_weight": [1, 2, 3]}, "label_weight", "of length 2", "length 3"),
         (
             {"label_weight": [1, 2], "sample_weight": [1.0] * 10},
