@@ -4,21 +4,27 @@ A population with finitely many rows of logits has exact expected losses. Calibr
 rows are drawn from it, one temperature (and one per class) is fitted, and its expected
 loss is compared with that of the best temperature of the population.
 
-Run it from the root of the project; it prints a table and writes a figure to figures/.
+    python -m vignettes.replication.paper_d_excess_risk [folder] [--quick]
+
+It prints the tables and writes the figure into the folder.
 """
 
 import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from tqdm import tqdm
 
 import distfreeuq as dfu
 from distfreeuq import bounds, plots
+from vignettes.replication import report
+from vignettes.replication.report import Section
 
 ALPHAS = (0.05, 3.0)
 LOGIT_RANGE, N_CLASSES, DELTA = 4.0, 3, 0.1
 SIZES = np.array([50, 100, 200, 400, 800, 1600, 3200, 6400])
-N_DRAWS = 200
 
 
 def population(rng, n_rows=12):
@@ -42,7 +48,7 @@ def half_brier(fit, logits, labels):
     return 0.5 * (error**2).sum(axis=1)
 
 
-def excess_risks(calibrator, rng, **options):
+def excess_risks(calibrator, rng, n_draws, **options):
     """Return excess risks (sizes, draws) of fits to multinomial draws."""
     logits, labels, masses = population(np.random.default_rng(0))
 
@@ -61,9 +67,9 @@ def excess_risks(calibrator, rng, **options):
         [
             [
                 masses @ half_brier(fit(counts), logits, labels) - best
-                for counts in rng.multinomial(n, masses, size=N_DRAWS)
+                for counts in rng.multinomial(n, masses, size=n_draws)
             ]
-            for n in SIZES
+            for n in tqdm(SIZES, desc="sample sizes", disable=None)
         ]
     )
 
@@ -86,40 +92,66 @@ def bound_curves(n_temperatures, gamma):
     }
 
 
-def main():
-    """Print the table and write the figure."""
-    from matplotlib.figure import Figure
+CASES = (
+    ("one temperature", dfu.temperature_scaling, {}, 1, 0.0),
+    (
+        "one per predicted class",
+        dfu.classwise_temperature_scaling,
+        {"min_rows": 1},
+        N_CLASSES,
+        np.inf,
+    ),
+)
 
-    warnings.simplefilter("ignore", dfu.FitAtBoundWarning)
+TEXT = """
+The paper proves the bound and has no experiment on it. A population of finitely many
+rows has exact expected losses, so that the excess risk of fitted temperatures is known
+exactly (half the Brier score; the bounds hold in 90 % of draws). Both hold. The one
+with tighter constants (theory page) is about seven times smaller than the paper's, and
+still far above what happens: it falls like 1 / sqrt(n), the excess like 1 / n.
+"""
+
+
+def run(folder: Path, quick: bool = False) -> list[Section]:
+    """Simulate excess risks, and set them beside the bounds."""
+    n_draws = 20 if quick else 200
     figure = Figure(figsize=(11, 4), dpi=120, layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
-    cases = (
-        ("one temperature", dfu.temperature_scaling, {}, 1, 0.0),
-        (
-            "one per predicted class",
-            dfu.classwise_temperature_scaling,
-            {"min_rows": 1},
-            N_CLASSES,
-            np.inf,
-        ),
-    )
+    tables = {}
     for ax, (name, calibrator, options, n_temperatures, gamma) in zip(
-        axes, cases, strict=True
+        axes, CASES, strict=True
     ):
-        excess = excess_risks(calibrator, np.random.default_rng(1), **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dfu.FitAtBoundWarning)
+            excess = excess_risks(
+                calibrator, np.random.default_rng(1), n_draws, **options
+            )
         curves = bound_curves(n_temperatures, gamma)
-        plots.excess_risk(SIZES, excess, curves, ax=ax).set_title(name)
-        paper, tight = curves.values()
-        print(
-            f"{name}: half the Brier score, {N_DRAWS} draws per size, delta = {DELTA}"
+        plots.excess_risk(SIZES, excess, curves, ax=ax)
+        handles = ax.get_legend_handles_labels()
+        ax.get_legend().remove()
+        ax.set_title("", loc="left")
+        ax.set_title(name, fontsize="medium", pad=6)
+        tables[f"Excess risk with {name}, {n_draws} draws per size"] = pd.DataFrame(
+            {
+                "mean": excess.mean(axis=1).round(5),
+                "largest": excess.max(axis=1).round(5),
+                **{key: curve.round(4) for key, curve in curves.items()},
+            },
+            index=pd.Index(SIZES, name="rows"),
         )
-        print(f"{'n':>6}{'mean':>10}{'largest':>10}{'tighter':>10}{'paper':>10}")
-        for n, draws, t, p in zip(SIZES, excess, tight, paper, strict=True):
-            print(f"{n:6}{draws.mean():10.5f}{draws.max():10.5f}{t:10.4f}{p:10.4f}")
-        assert (excess.max(axis=1) <= tight).all()
-    Path("figures").mkdir(exist_ok=True)
-    figure.savefig("figures/excess_risk_of_temperatures.png")
+    figure.legend(*handles, loc="outside upper center", ncols=4, frameon=False)
+    path = folder / "paper-d-excess-risk.png"
+    figure.savefig(path)
+    return [
+        Section(
+            "Paper D, Theorem 4.1 and Corollary 4.2: excess risk of temperatures",
+            TEXT,
+            tables=tables,
+            figures={"Simulated excess risks and the bounds on them": path},
+        )
+    ]
 
 
 if __name__ == "__main__":
-    main()
+    report.main(__doc__, run)
