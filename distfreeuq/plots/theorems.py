@@ -49,7 +49,7 @@ def _one_theorem(result: TheoremResult, frame: pd.DataFrame, ax: Axes | None) ->
     for sense, (marker, side) in markers.items():
         some = (frame["sense"] == sense).to_numpy()
         if some.any():
-            size = 12 if sense == "=" else 7
+            size = 12 if sense == "=" else 6
             label = f"claimed: {side} this"
             ax.plot(
                 frame["bound"][some],
@@ -58,6 +58,7 @@ def _one_theorem(result: TheoremResult, frame: pd.DataFrame, ax: Axes | None) ->
                 marker=marker,
                 markersize=size,
                 color="black",
+                zorder=1.9,
                 label=label,
             )
     names = frame["experiment"].where(~frame.duplicated(["control", "experiment"]), "")
@@ -90,7 +91,9 @@ def _many_theorems(frame: pd.DataFrame, ax: Axes | None) -> Axes:
     ]
     _rows(ax, frame, names)
     ax.set_xlim(-1.05 * _FARTHEST, 1.05 * _FARTHEST)
-    ax.set_xlabel("distance from the claim, in tolerances (negative: violated)")
+    ax.set_xlabel(
+        f"distance from the claim, in tolerances, up to {_FARTHEST:g} (left: violated)"
+    )
     _legend(ax, "Theorems checked by simulation")
     return ax
 
@@ -128,7 +131,8 @@ def _rows(ax: Axes, frame: pd.DataFrame, names: list[str]) -> None:
     for i, row in enumerate(frame.itertuples(index=False)):
         here = row.theorem, row.control
         if before is not None and here != before:
-            ax.axhline(i - 0.5, color="0.7", linewidth=0.8, linestyle=":")
+            style = "-" if row.theorem != before[0] else ":"
+            ax.axhline(i - 0.5, color="0.6", linewidth=0.8, linestyle=style)
         before = here
 
 

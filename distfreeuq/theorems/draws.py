@@ -173,6 +173,11 @@ def scenario_rows(
     return known.posterior(x), labels
 
 
+def in_words(scenario: str) -> str:
+    """Return a scenario's name as tables print it."""
+    return scenario.replace("-", " ").replace("gauss", "Gauss")
+
+
 def simplex_rows(
     generator: np.random.Generator,
     size: int,

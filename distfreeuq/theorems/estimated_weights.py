@@ -250,27 +250,28 @@ def estimated(estimator: Any, generator: np.random.Generator, m: int) -> Any:
 LIMIT = Theorem(
     name="label-shift-coverage-limit",
     title="Consistent weights cover in the limit",
-    reference=f"{PAPER_A}, Cor. 1, without its no-jump assumption (theory page, 1)",
+    reference=f"{PAPER_A}, Cor. 1; theory page, 1",
     statement=(
         "liminf P(Y in C(X)) >= 1 - alpha as the estimated weights converge to the "
-        "true ones: near them thresholds may jump upwards, and never downwards."
+        "true ones: near them thresholds may jump upwards, never downwards. The "
+        "paper's assumption that they do not jump is not needed."
     ),
     assumptions=(*BASICS, "the weights' estimator is consistent"),
     family=FAMILY,
     experiments=(
         Experiment(
-            "public functions, BBSE, n = m = 500",
+            "public: BBSE, n = m = 500",
             partial(plug_in, n=500, m=500, alpha=0.1),
             covers(0.1, 0.03),
             batch=200,
         ),
         Experiment(
-            "equal weights with noise of 1e-6, n = 9: a jump upwards",
+            "equal weights with noise of 1e-6, n = 9",
             jump,
             (*covers(0.1), Claim("covered", equals=0.95)),
         ),
         Experiment(
-            "thresholds of weights within 1e-4 of the true ones, n = 30",
+            "weights within 1e-4 of the true ones, n = 30",
             partial(lower_semicontinuity, n=30, size=1e-4),
             (Claim("threshold lowered", at_most=0.0),),
         ),
@@ -288,7 +289,7 @@ LIMIT = Theorem(
             batch=100,
         ),
         Experiment(
-            "thresholds of weights that are 30 % off",
+            "weights that are 30 % off",
             partial(lower_semicontinuity, n=30, size=0.3),
             (Claim("threshold lowered", at_most=0.0),),
         ),
@@ -298,7 +299,7 @@ LIMIT = Theorem(
 UNION = Theorem(
     name="union-coverage",
     title="Union sets cover with estimated weights",
-    reference=f"{PAPER_A}, Thm 2; union sets (theory page, 4.2)",
+    reference=f"theory page, 4.2; {PAPER_A}, Thm 2",
     statement=(
         "P(Y in C(X)) >= 1 - alpha - delta for a new target row in finite samples, if "
         "the weights lie in the region with probability 1 - delta, also where region "
@@ -308,13 +309,13 @@ UNION = Theorem(
     family=FAMILY,
     experiments=(
         Experiment(
-            "public functions, BBSE on the same rows, n = m = 300",
+            "public: BBSE on the same rows, n = m = 300",
             partial(union, n=300, alpha=0.1, delta=0.05),
             covers(0.15, 0.04),
             batch=40,
         ),
         Experiment(
-            "public functions, nearly singular confusion, n = m = 300",
+            "public: nearly singular confusion, n = m = 300",
             partial(union, n=300, alpha=0.1, delta=0.05, blunt=True),
             covers(0.15, 0.04),
             batch=40,
@@ -351,7 +352,7 @@ WRONG = (0.2, 1.0, 1.2)
 VARIATION = Theorem(
     name="total-variation-coverage",
     title="What independently estimated weights can cost",
-    reference=f"{PAPER_A}, Thm 2; total variation (theory page, 4.1)",
+    reference=f"theory page, 4.1; {PAPER_A}, Thm 2",
     statement=(
         "P(Y in C(X)) >= 1 - alpha - TV(q_used, q) with weights that are independent "
         "of the calibration and test rows and stand for a target prior q_used; the "
@@ -378,13 +379,13 @@ VARIATION = Theorem(
             covers(0.1 + 0.25, 0.02),
         ),
         Experiment(
-            "RLLS from 50 + 50 other rows, n = 60",
+            "RLLS from 50 + 50 rows, n = 60",
             partial(independent, n=60, m=50, alpha=0.1),
             (Claim(COST, at_least=0.45, tolerance=0.03, mean=True),),
             batch=400,
         ),
         Experiment(
-            "public functions, the number stated, BBSE from 1000 + 1000 rows",
+            "public: the bound stated, BBSE, n = m = 1000",
             partial(stated, n=1000, delta=0.1),
             (Claim("statement true", at_least=0.9, tolerance=0.06),),
             batch=20,

@@ -28,6 +28,7 @@ from distfreeuq.theorems.draws import (
     covered_by_fits,
     exact_event,
     exactly,
+    in_words,
     overshoot,
     scenario_rows,
     scored_draws,
@@ -204,14 +205,14 @@ COVERAGE = Theorem(
     family=FAMILY,
     experiments=(
         Experiment(
-            "public functions, three Gaussians, n = 60",
+            "public: three Gaussians, n = 60",
             partial(public, scenario="three-gaussians", n=60, alpha=0.1),
             covers(0.1, 0.02),
             batch=400,
         ),
         *(
             Experiment(
-                f"{name.replace('-', ' ')}, n = {n}, alpha = {alpha}",
+                f"{in_words(name)}, n = {n}, alpha = {alpha}",
                 partial(batch, scenario=name, n=n, alpha=alpha),
                 covers(alpha, tolerance),
                 batch=120_000 // n,
@@ -230,7 +231,7 @@ COVERAGE = Theorem(
         ),
         *(
             Experiment(
-                f"{name.replace('-', ' ')}, not randomised, n = 40",
+                f"{in_words(name)}, not randomised, n = 40",
                 partial(batch, scenario=name, n=40, alpha=0.2, randomized=False),
                 covers(0.2, 0.015),
             )
@@ -264,7 +265,7 @@ COVERAGE = Theorem(
 COVERAGE_EXACT = Theorem(
     name="label-shift-coverage-exact",
     title="Weighted conformal sets cover no more than they must",
-    reference=f"{PAPER_A}, Thm 2; its upper side (theory page, 1)",
+    reference=f"{PAPER_A}, Thm 2, upper side; theory page, 1",
     statement=(
         "P(Y in C(X)) = 1 - alpha + E[overshoot], by how much the mass up to the "
         "quantile exceeds 1 - alpha, if no two scores can tie; this is at most the "
@@ -274,7 +275,7 @@ COVERAGE_EXACT = Theorem(
     family=FAMILY,
     experiments=tuple(
         Experiment(
-            f"{name.replace('-', ' ')}, n = {n}, alpha = {alpha}",
+            f"{in_words(name)}, n = {n}, alpha = {alpha}",
             partial(batch, scenario=name, n=n, alpha=alpha),
             (
                 exactly(alpha, tolerance),

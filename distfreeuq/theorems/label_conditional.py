@@ -26,6 +26,7 @@ from distfreeuq.theorems.draws import (
     covered_by_fits,
     exact_event,
     exactly,
+    in_words,
     scenario_rows,
     scored_draws,
 )
@@ -125,7 +126,7 @@ COVERAGE = Theorem(
     family=FAMILY,
     experiments=(
         Experiment(
-            "public functions, three Gaussians, class 1, n = 40",
+            "public: three Gaussians, class 1, n = 40",
             partial(public, n=40, label=1, alpha=0.2),
             (*covers(0.2, 0.03), exactly(0.2, 0.04)),
             batch=400,
@@ -140,7 +141,7 @@ COVERAGE = Theorem(
         ),
         *(
             Experiment(
-                f"{name.replace('-', ' ')}, all classes, n = {n}",
+                f"{in_words(name)}, all classes, n = {n}",
                 partial(batch, scenario=name, n=n, randomized=randomized),
                 covers(1.0 - target_level(name)),
                 batch=60_000 // n,

@@ -130,7 +130,7 @@ LABEL_CONDITIONAL = Theorem(
     family=FAMILY,
     experiments=(
         Experiment(
-            "public functions, three classes, n = 300",
+            "public: three classes, n = 300",
             partial(
                 by_class,
                 n=300,
@@ -141,7 +141,7 @@ LABEL_CONDITIONAL = Theorem(
             batch=300,
         ),
         Experiment(
-            "public functions, three classes, n = 40",
+            "public: three classes, n = 40",
             partial(
                 by_class,
                 n=40,
@@ -152,7 +152,7 @@ LABEL_CONDITIONAL = Theorem(
             batch=300,
         ),
         Experiment(
-            "public functions, what label_conditional_conformal prints, n = 60",
+            "public: what the table prints, n = 60",
             partial(by_class_as_printed, n=60),
             tuple(
                 Claim(f"class {k} as printed", at_least=0.95, tolerance=0.03)
@@ -196,7 +196,7 @@ WEIGHTED = Theorem(
     experiments=(
         *(
             Experiment(
-                f"public functions, {name}, n = {n}",
+                f"public: {name}, n = {n}",
                 partial(on_target, n=n, alpha=0.1, fit=partial(fit, confidence=0.9)),
                 reach(0.9, 0.05),
                 batch=200,

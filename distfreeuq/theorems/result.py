@@ -319,7 +319,7 @@ class TheoremResult(Result):
             rows.setdefault(theorem.family, []).append(
                 [
                     theorem.name,
-                    theorem.reference,
+                    theorem.reference.split(";")[0],
                     f"{sum(x == 'holds' for x in held)} of {len(held)}",
                     f"{sum(x == 'caught' for x in caught)} of {len(caught)}",
                     verdicts[theorem.name],

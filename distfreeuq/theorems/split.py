@@ -172,7 +172,7 @@ COVERAGE = Theorem(
     family=FAMILY,
     experiments=(
         Experiment(
-            "public functions, over-confident classifier, n = 20",
+            "public: over-confident classifier, n = 20",
             partial(public, rows=overconfident, n=20, alpha=0.1),
             covers(0.1, 0.02),
             batch=500,
@@ -246,7 +246,7 @@ COVERAGE_EXACT = Theorem(
     family=FAMILY,
     experiments=(
         Experiment(
-            "public functions, certain classifier, n = 9",
+            "public: certain classifier, n = 9",
             partial(public, rows=certain, n=9, alpha=0.3),
             (Claim("covered", equals=0.7, tolerance=0.04),),
             batch=500,
@@ -292,7 +292,7 @@ COVERAGE_EXACT = Theorem(
 P_VALUES = Theorem(
     name="conformal-p-values",
     title="Conformal p-values are valid",
-    reference=f"{PAPER_A}, Thm 1, in its dual form",
+    reference=f"{PAPER_A}, Thm 1, dual form",
     statement=(
         "P(p of the true label <= alpha) <= alpha, with equality if alpha (n + 1) "
         "is an integer and no two scores can tie; a label is in the set if and only if "
@@ -302,7 +302,7 @@ P_VALUES = Theorem(
     family=FAMILY,
     experiments=(
         Experiment(
-            "public functions, over-confident classifier, n = 19",
+            "public: over-confident classifier, n = 19",
             partial(p_values, rows=overconfident, n=19, alpha=0.1),
             (
                 Claim("p <= alpha", equals=0.1, tolerance=0.03),
@@ -311,7 +311,7 @@ P_VALUES = Theorem(
             batch=400,
         ),
         Experiment(
-            "public functions, ties everywhere, n = 30",
+            "public: ties everywhere, n = 30",
             partial(p_values, rows=tied, n=30, alpha=0.3),
             (
                 Claim("p <= alpha", at_most=0.3, tolerance=0.04),
@@ -333,7 +333,7 @@ P_VALUES = Theorem(
 APS_UNIFORM = Theorem(
     name="aps-uniform",
     title="The randomised APS score of the Bayes rule is uniform",
-    reference=f"Romano, Sesia & Candes (2020); {PAPER_A}, eq. (6)",
+    reference="Romano, Sesia & Candes (2020)",
     statement="P(score of the true label <= t) = t for every t in [0, 1].",
     assumptions=("the classifier is the Bayes rule", "no two probabilities tie"),
     family=FAMILY,

@@ -134,7 +134,7 @@ def reach(confidence: float, tolerance: float = 0.02) -> tuple[Claim, ...]:
 BETA = Theorem(
     name="training-conditional-coverage",
     title="Coverage given the calibration rows has a Beta law",
-    reference=f"{VOVK}: Beta law of coverage",
+    reference=VOVK,
     statement=(
         "coverage given the calibration rows is Beta(k, n + 1 - k), with k the rank of "
         "the threshold, and stochastically larger if scores tie."
@@ -162,7 +162,7 @@ BETA = Theorem(
             ),
         ),
         Experiment(
-            "public functions, what split_conformal states, n = 50",
+            "public: what the summary states, n = 50",
             partial(public_statement, n=50),
             (Claim("as promised", equals=0.95, tolerance=0.02),),
             batch=400,
@@ -203,7 +203,7 @@ PAC = Theorem(
     family=FAMILY,
     experiments=(
         Experiment(
-            "public functions, n = 60, alpha = 0.1, delta = 0.1",
+            "public: n = 60, alpha = 0.1, delta = 0.1",
             partial(public_pac, n=60, alpha=0.1, delta=0.1),
             (
                 *reach(0.9),

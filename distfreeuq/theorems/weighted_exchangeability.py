@@ -182,7 +182,7 @@ COVERAGE = Theorem(
     family=FAMILY,
     experiments=(
         Experiment(
-            "public functions, normal drift, n = 40",
+            "public: normal drift, n = 40",
             partial(public, n=40, alpha=0.2),
             covers(0.2, 0.02),
             batch=400,
@@ -234,7 +234,7 @@ PAC = Theorem(
     family=FAMILY,
     experiments=tuple(
         Experiment(
-            f"public functions, n = {n}, confidence = {confidence}",
+            f"public: n = {n}, confidence = {confidence}",
             partial(rejection, n=n, alpha=0.1, confidence=confidence),
             reach(confidence, 0.03),
             batch=400,
