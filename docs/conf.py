@@ -24,7 +24,7 @@ extensions = [
     "sphinx.ext.mathjax",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "myst-nb"}  # first: autosummary's
-exclude_patterns = ["_build", "vignettes/replication"]
+exclude_patterns = ["_build", "vignettes/replication"]  # scripts, not pages
 
 templates_path = ["_templates"]
 
