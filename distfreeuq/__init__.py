@@ -40,6 +40,10 @@ from distfreeuq.conformal.scores import (
 from distfreeuq.conformal.sets import PredictionSets
 from distfreeuq.conformal.split import split_conformal
 from distfreeuq.conformal.thresholds import conformal_thresholds
+from distfreeuq.covariate_shift.calibration import covariate_shift_calibration
+from distfreeuq.covariate_shift.calibration_result import (
+    CovariateShiftCalibrationResult,
+)
 from distfreeuq.covariate_shift.density_ratio import density_ratio
 from distfreeuq.covariate_shift.feature_learning import indistinguishable_features
 from distfreeuq.covariate_shift.feature_map import FeatureMapResult
@@ -80,6 +84,7 @@ __all__ = [
     "ClasswiseTemperatureResult",
     "ComparisonResult",
     "ConformalResult",
+    "CovariateShiftCalibrationResult",
     "CoverageResult",
     "DensityRatioResult",
     "DistFreeError",
@@ -114,6 +119,7 @@ __all__ = [
     "compare",
     "compare_calibrations",
     "conformal_thresholds",
+    "covariate_shift_calibration",
     "covariate_shift_conformal",
     "density_ratio",
     "get_num_threads",

@@ -37,6 +37,11 @@ class GuaranteeSummary(Summary):  # type: ignore[misc]
             rows = _layout.shortened(table.rows)
             self.tables.append(SimpleTable(rows, headers=list(table.headers)))
 
+    @property
+    def page(self) -> Page:
+        """What is shown, before it has a form: for summaries made of others."""
+        return self._page
+
     def as_text(self) -> str:
         """Return plain text without trailing blanks."""
         return _layout.as_text(self._page)

@@ -22,3 +22,26 @@ def warn_once(warned: Sequence[Warned], others: str, stacklevel: int) -> None:
         more = f" ({len(texts) - 1} more of {others} warn of the like.)"
         message = texts[0] + (more if len(texts) > 1 else "")
         warnings.warn(message, category, stacklevel=stacklevel + 1)
+
+
+class Retold:
+    """A context whose warnings are told at its end, as of the caller of its function.
+
+    For a public function that calls other public ones, whose warnings would otherwise
+    point at a line of this package.
+    """
+
+    def __init__(self) -> None:
+        self._catcher = warnings.catch_warnings(record=True)
+        self._caught: list[warnings.WarningMessage] | None = None
+
+    def __enter__(self) -> None:
+        """Begin to collect."""
+        self._caught = self._catcher.__enter__()
+        warnings.simplefilter("always")
+
+    def __exit__(self, *failure: object) -> None:
+        """Tell what was collected, in order."""
+        self._catcher.__exit__(*failure)  # type: ignore[arg-type]
+        for category, text in listed_warnings(self._caught or []):
+            warnings.warn(text, category, stacklevel=3)

@@ -7,13 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distfreeuq._arrays import shape_of
 from distfreeuq._random import stream
 from distfreeuq._typing import (
     ArrayLike,
-    Classes,
     FloatMatrix,
-    IntArray,
     RandomState,
 )
 from distfreeuq._validate import Door
@@ -31,7 +28,7 @@ from distfreeuq.covariate_shift.networks import (
     standardisation,
     unchanged,
 )
-from distfreeuq.covariate_shift.samples import read_samples
+from distfreeuq.covariate_shift.samples import read_labels, read_samples
 from distfreeuq.exceptions import TrainingStoppedWarning
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import read_only
@@ -171,7 +168,7 @@ def indistinguishable_features(
     """
     door = Door("indistinguishable_features")
     source_rows, target_rows, features = read_samples(door, source, target)
-    names, codes = _read_labels(door, labels, classes, source_rows.shape[0])
+    names, codes = read_labels(door, labels, classes, source_rows.shape[0])
     options = _read_options(
         door,
         d=source_rows.shape[1],
@@ -274,30 +271,6 @@ def _read_options(door: Door, *, d: int, **given: Any) -> TrainingOptions:
             given["learning_rate"], "learning_rate", positive, low=1e-12, high=1e3
         ),
     )
-
-
-def _read_labels(
-    door: Door, labels: ArrayLike, classes: Any, n: int
-) -> tuple[Classes, IntArray]:
-    """Return the classes, as many as are named or seen, and the labels' numbers."""
-    if classes is not None:
-        try:
-            n_classes = len(classes)
-        except TypeError:
-            n_classes = 0
-        names = door.classes(classes, None, n_classes)
-    else:
-        given = door.array(labels, "labels", "labels")
-        whole = given.ndim == 1 and given.size > 0 and given.dtype.kind in "iub"
-        if not whole:
-            must = "integers 0..K-1, or names that are listed in 'classes'"
-            door.refuse(
-                "labels", must, shape_of(given) if given.ndim != 1 else "others"
-            )
-        names = range(max(2, int(given.max()) + 1))
-    if len(names) < 2:
-        door.refuse("classes", "at least two names", f"{len(names)}")
-    return names, door.labels(labels, names, n)
 
 
 @on_one_blas_thread

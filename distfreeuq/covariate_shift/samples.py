@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from distfreeuq import _labels
 from distfreeuq._arrays import listed, shape_of
-from distfreeuq._typing import ArrayLike, Classes, FloatMatrix
+from distfreeuq._typing import ArrayLike, Classes, FloatMatrix, IntArray
 from distfreeuq._validate import Door
 
 
@@ -28,3 +30,27 @@ def read_samples(
         must = f"with the columns of 'source' in their order, {listed(features)}"
         door.refuse("target", must, listed(others))
     return source_rows, target_rows, features
+
+
+def read_labels(
+    door: Door, labels: ArrayLike, classes: Any, n: int
+) -> tuple[Classes, IntArray]:
+    """Return the classes, as many as are named or seen, and the labels' numbers."""
+    if classes is not None:
+        try:
+            n_classes = len(classes)
+        except TypeError:
+            n_classes = 0
+        names = door.classes(classes, None, n_classes)
+    else:
+        given = door.array(labels, "labels", "labels")
+        whole = given.ndim == 1 and given.size > 0 and given.dtype.kind in "iub"
+        if not whole:
+            must = "integers 0..K-1, or names that are listed in 'classes'"
+            door.refuse(
+                "labels", must, shape_of(given) if given.ndim != 1 else "others"
+            )
+        names = range(max(2, int(given.max()) + 1))
+    if len(names) < 2:
+        door.refuse("classes", "at least two names", f"{len(names)}")
+    return names, door.labels(labels, names, n)
