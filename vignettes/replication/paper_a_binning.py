@@ -126,10 +126,12 @@ def binary_curves(
 def curve_table(frame: pd.DataFrame) -> pd.DataFrame:
     """Return each curve's largest deviation and how many bins are in their bands."""
     by_curve = frame.groupby("curve", sort=False)
-    table = by_curve.agg(largest_deviation=("deviation", "max"), bins=("bin", "size"))
-    table["inside_their_bands"] = by_curve["inside"].sum()
+    table = by_curve.agg(
+        **{"largest deviation": ("deviation", "max"), "bins": ("bin", "size")}
+    )
+    table["inside their bands"] = by_curve["inside"].sum()
     width = (frame["high"] - frame["low"]).groupby(frame["curve"], sort=False)
-    table["mean_width_of_bands"] = width.mean()
+    table["mean width of bands"] = width.mean()
     return table.round(4)
 
 
@@ -351,8 +353,8 @@ def spread(shares: np.ndarray, n: int) -> np.ndarray:
 
 BAND_TEXT = """
 Where the source posterior of class 1 is between 0.4 and 0.6, about half of the rows
-should be of class 1; on the target "clearly" more are, says the paper. How many more:
-the table.
+should be of class 1, "which clearly does not happen" on the target, says the paper. The
+table has the shares.
 """
 
 CURVE_TEXT = """
@@ -365,8 +367,10 @@ none in its figure.
 CIFAR10_TEXT = """
 The paper's appendix C.2 has the white wines here, with preprocessing that was not at
 hand; this is the same comparison on logits of DenseNet-40, where the test rows are
-resampled to other class proportions. Reweighting helps every way of calibrating. What
-bins cost: cells of the simplex are coarser than the classifier, so accuracy is lost.
+resampled to other class proportions. Reweighting helps wherever the whole probability
+vector is calibrated, by every measure; top-label bins, which speak of the predicted
+class alone, gain nothing. What bins cost: cells of the simplex are coarser than the
+classifier, so accuracy is lost.
 """
 
 PRICE_TEXT = """

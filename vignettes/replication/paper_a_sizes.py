@@ -180,7 +180,7 @@ larger. At the toy's own distance, from 500 rows on, label-conditional sets are 
 little *smaller*, though they hold in every class: one threshold that is right on
 average gives too much to the easy classes. What costs is few rows for a class, as the
 paper says: below 9 of them at alpha = 0.1 the class is in every set, and at 10 rows a
-class (K = 100) half of all classes are.
+class (K = 100) that are a third of all classes.
 """
 
 
