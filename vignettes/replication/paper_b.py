@@ -480,11 +480,11 @@ row and none is repeated (the paper duplicates rows, which may then be on both s
 a split), all source rows calibrate, and of the target's 30 % calibrate and 70 % test.
 
 In all four, weighted calibration is as good as using target labels, as in the paper. In
-S1 and S3, the large shifts, it is much better than unweighted calibration, which in
-Platt's form is worse than none at all: also as in the paper. Differences: unweighted
+S1 and S3, the large shifts, it is better than unweighted calibration, which in Platt's
+form is worse than none at all: also as in the paper. Differences: unweighted
 temperature scaling helps our net in S1 more than the paper's: it is another net, and
-over-confident on the source too, so that a temperature of 1.4 from there repairs part
-of what 1.8 would on the target. In S2 and S4, where the paper finds small differences,
+over-confident on the source too, so that a temperature near 1.4 from there does part of
+what 1.8 would on the target. In S2 and S4, where the paper finds small differences,
 ours are within noise. And our small numbers are larger than the paper's, because an ECE
 is biased upwards in small samples: we test on some 600 rows, the paper, with all of
 CIFAR-10 at hand, on thousands; calibrated probabilities would have about the ECE of the
