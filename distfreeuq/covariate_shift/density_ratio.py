@@ -56,6 +56,7 @@ def density_ratio(
     bandwidth: ArrayLike | None = None,
     relative: float | None = None,
     rng: RandomState = None,
+    progress: bool = False,
 ) -> DensityRatioResult:
     """Estimate importance weights w(x) = q(x)/p(x) from unlabelled rows.
 
@@ -102,6 +103,8 @@ def density_ratio(
         Of "rulsif": share of the target in the denominator, by default 0.1.
     rng : seed, Generator or None
         Deals the folds, draws kernels and initialises networks.
+    progress : bool, default False
+        Show a progress bar for networks and for an estimator of your own.
 
     Returns
     -------
@@ -157,6 +160,7 @@ def density_ratio(
         door,
         method,
         calibrate=door.flag(calibrate, "calibrate"),
+        progress=door.flag(progress, "progress"),
         n_source=n_source,
         n_target=n_target,
         n_folds=n_folds,

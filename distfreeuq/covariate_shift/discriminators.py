@@ -7,6 +7,7 @@ Paper C calibrates the classifier by a temperature before its odds are used.
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -112,6 +113,14 @@ def _exponential(log_ratio: FloatArray) -> FloatArray:
     return np.asarray(np.exp(np.clip(log_ratio, -_MOST_LOG_ODDS, _MOST_LOG_ODDS)))
 
 
+def show(fits: BoolMatrix, progress: bool) -> Iterable[BoolArray]:
+    """Return the rounds (r, n) of cross-fitting, under a progress bar if asked."""
+    from tqdm import tqdm
+
+    bar: Iterable[BoolArray] = tqdm(fits, disable=not progress, desc="cross-fitting")
+    return bar
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class UserDiscriminator:
     """A user's own fitted estimator; what it is made of is the user's own affair.
@@ -144,9 +153,11 @@ class UserDiscriminator:
 class UserLearner:
     """Fits deep copies of a user's estimator."""
 
-    def __init__(self, x: FloatMatrix, is_target: BoolArray, estimator: Any) -> None:
+    def __init__(
+        self, x: FloatMatrix, is_target: BoolArray, estimator: Any, progress: bool
+    ) -> None:
         self.x, self.labels = x, is_target.astype(np.int64)
-        self.estimator = estimator
+        self.estimator, self.progress = estimator, progress
 
     def everyone(self) -> UserDiscriminator:
         """Return the fit on all rows."""
@@ -154,7 +165,8 @@ class UserLearner:
 
     def held_out_log_odds(self, fits: BoolMatrix) -> FloatMatrix:
         """Return all rows' log-odds (n, r) by fits on the rows that r columns mark."""
-        return np.column_stack([self._fit(f).log_odds(self.x) for f in fits.T])
+        rounds = show(fits.T, self.progress)
+        return np.column_stack([self._fit(f).log_odds(self.x) for f in rounds])
 
     def _fit(self, rows: BoolArray) -> UserDiscriminator:
         fresh = copy.deepcopy(self.estimator)

@@ -9,11 +9,15 @@ import numpy as np
 from distfreeuq._persistence import register
 from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
 from distfreeuq.covariate_shift.estimate import RatioEstimate
+from distfreeuq.covariate_shift.kernels import squared_distances
 from distfreeuq.covariate_shift.networks import standardisation
 from distfreeuq.results import read_only
 
 _ROUNDING = 1e-12
-"""Relative: rows at the same distance count alike, in whichever tree it was found."""
+"""Relative: rows at the same distance count alike, however it was found."""
+_MOST_FOR_TREES = 6
+"""Features up to which a tree saves distances; beyond, it looks at nearly all."""
+_BLOCK_ENTRIES = 1 << 21
 
 
 @register
@@ -104,6 +108,8 @@ def _count(
     source: FloatMatrix, target: FloatMatrix, rows: FloatMatrix, k: int
 ) -> IntArray:
     """Return how many target rows are as near as each row's k-th source neighbour."""
+    if source.shape[1] > _MOST_FOR_TREES:
+        return _count_by_distances(source, target, rows, k)
     from scipy.spatial import cKDTree  # slow to import
 
     radius = cKDTree(source).query(rows, k=[k])[0][:, 0]
@@ -112,6 +118,22 @@ def _count(
             rows, radius * (1.0 + _ROUNDING), return_length=True
         )
     )
+
+
+def _count_by_distances(
+    source: FloatMatrix, target: FloatMatrix, rows: FloatMatrix, k: int
+) -> IntArray:
+    """Return the same from all distances, block by block."""
+    counts = np.empty(len(rows), dtype=np.int64)
+    step = max(1, _BLOCK_ENTRIES // max(len(source), len(target)))
+    for start in range(0, len(rows), step):
+        block = rows[start : start + step]
+        distances = squared_distances(block, source)
+        radius = np.partition(distances, k - 1, axis=1)[:, k - 1]
+        radius += _ROUNDING * (radius + np.einsum("ij,ij->i", block, block))
+        near = squared_distances(block, target) <= radius[:, None]
+        counts[start : start + step] = near.sum(axis=1)
+    return counts
 
 
 def _ratio(count: IntArray, n_source: int, n_target: int, k: int) -> FloatArray:

@@ -50,6 +50,7 @@ class Options:
         Values to choose from; None for the method's own.
     n_hidden, n_neighbors, n_kernels : int or None
     relative : float or None
+    progress : bool
     """
 
     name: str
@@ -62,6 +63,7 @@ class Options:
     n_neighbors: int | None
     n_kernels: int | None
     relative: float | None
+    progress: bool
 
     @property
     def held_out(self) -> str:
@@ -74,6 +76,7 @@ def read_options(
     method: Any,
     *,
     calibrate: bool,
+    progress: bool,
     n_source: int,
     n_target: int,
     n_folds: Any,
@@ -102,6 +105,7 @@ def read_options(
         name=name,
         estimator=estimator,
         calibrate=calibrate,
+        progress=progress,
         n_folds=folds,
         ridge=_read_grid(door, given["ridge"], "ridge", only_one=name == "logistic"),
         bandwidth=_read_grid(door, given["bandwidth"], "bandwidth"),
@@ -168,10 +172,10 @@ def estimate(
     is_target = np.arange(pooled.shape[0]) >= source.shape[0]
     learner: Learner
     if options.estimator is not None:
-        learner = UserLearner(pooled, is_target, options.estimator)
+        learner = UserLearner(pooled, is_target, options.estimator, options.progress)
     elif options.name == "mlp":
         n_hidden = options.n_hidden or _DEFAULT_HIDDEN
-        learner = NetworkLearner(pooled, is_target, n_hidden, fit_rng)
+        learner = NetworkLearner(pooled, is_target, n_hidden, fit_rng, options.progress)
     else:
         ridge = _DEFAULT_RIDGE if options.ridge is None else float(options.ridge[0])
         learner = LogisticLearner(pooled, is_target, ridge)

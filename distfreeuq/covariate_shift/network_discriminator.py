@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from distfreeuq._typing import BoolArray, BoolMatrix, FloatMatrix
+from distfreeuq.covariate_shift.discriminators import show
 from distfreeuq.covariate_shift.networks import Network, fit_network
 
 
@@ -21,6 +22,8 @@ class NetworkLearner:
     is_target : ndarray (n,)
     n_hidden : int
     rng : Generator
+    progress : bool
+        Show a progress bar.
     """
 
     def __init__(
@@ -29,9 +32,10 @@ class NetworkLearner:
         is_target: BoolArray,
         n_hidden: int,
         rng: np.random.Generator,
+        progress: bool,
     ) -> None:
         self.x, self.labels = x, is_target.astype(np.int64)
-        self.n_hidden, self.rng = n_hidden, rng
+        self.n_hidden, self.rng, self.progress = n_hidden, rng, progress
 
     def everyone(self) -> Network:
         """Return the fit on all rows."""
@@ -39,7 +43,8 @@ class NetworkLearner:
 
     def held_out_log_odds(self, fits: BoolMatrix) -> FloatMatrix:
         """Return all rows' log-odds (n, r) by fits on the rows that r columns mark."""
-        return np.column_stack([self._fit(f).log_odds(self.x) for f in fits.T])
+        rounds = show(fits.T, self.progress)
+        return np.column_stack([self._fit(f).log_odds(self.x) for f in rounds])
 
     def _fit(self, rows: BoolArray) -> Network:
         return fit_network(

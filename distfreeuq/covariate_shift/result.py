@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distfreeuq import bounds
+from distfreeuq import _labels, bounds
+from distfreeuq._arrays import listed, shape_of
 from distfreeuq._typing import ArrayLike, Classes, FloatArray, FloatMatrix
 from distfreeuq._validate import Door
 from distfreeuq.covariate_shift.conditioning import STAGES, Conditioning
@@ -230,9 +231,6 @@ def read_new_rows(
     door: Door, x: ArrayLike, parameter: str, features: Classes
 ) -> FloatMatrix:
     """Return a checked matrix with the columns of the fit."""
-    from distfreeuq import _labels
-    from distfreeuq._arrays import listed, shape_of
-
     rows = door.features(x, parameter)
     if rows.shape[1] != len(features):
         must = f"of shape (n, {len(features)}), as in the fit"

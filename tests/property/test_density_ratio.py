@@ -117,10 +117,15 @@ def test_temperature_is_at_the_minimum(source, target):
         assert here <= loss(other) + 1e-9
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(2, 25), st.integers(2, 25))
-def test_neighbours_by_counting(seed, n, m):
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(2, 25),
+    st.integers(2, 25),
+    st.sampled_from([2, 9]),  # by trees, by all distances
+)
+def test_neighbours_by_counting(seed, n, m, d):
     rng = np.random.default_rng(seed)
-    source, target = rng.normal(size=(n, 2)), rng.normal(size=(m, 2))
+    source, target = rng.normal(size=(n, d)), rng.normal(size=(m, d))
     k = int(rng.integers(1, n))
     found = fit_neighbours(source, target, k)
     center, scale = found.model.center, found.model.scale

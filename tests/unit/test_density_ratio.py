@@ -7,6 +7,9 @@ import pytest
 import distfreeuq as dfu
 from distfreeuq import InputError
 
+from .odd_values import odd_values
+from .test_door_odd_values import FORM
+
 METHODS = ["logistic", "mlp", "knn", "ulsif", "rulsif", "kliep"]
 N, M = 400, 300
 
@@ -43,7 +46,11 @@ class NearestMean:
 # ------------------------------------------------------------------- must be right
 
 
-@pytest.mark.parametrize("method", [*METHODS, NearestMean()], ids=lambda m: m if isinstance(m, str) else "own")
+@pytest.mark.parametrize(
+    "method",
+    [*METHODS, NearestMean()],
+    ids=lambda m: m if isinstance(m, str) else "own",
+)
 def test_weights_follow_the_true_ratio(method):
     result = fit(method=method)
     assert result.source_weight.shape == (N,) and result.target_weight.shape == (M,)
@@ -309,6 +316,35 @@ def test_a_discriminator_that_returns_nonsense_is_refused():
 
     with pytest.raises(InputError, match="predict_proba returns finite"):
         fit(method=Wrong())
+
+
+def calls():
+    """Return what takes each parameter alone, for values that nobody should give."""
+    given = {
+        "source": lambda v: dfu.density_ratio(v, TARGET, rng=0),
+        "target": lambda v: dfu.density_ratio(SOURCE, v, rng=0),
+        "weight": fit(method="knn").weight,
+        "renyi": fit(method="knn").renyi,
+    }
+    for option in ("clip", "flatten", "n_neighbors", "method", "n_folds", "rng"):
+        method = {} if option == "method" else {"method": "knn"}
+        given[option] = lambda v, o=option, m=method: fit(**m | {o: v})
+    return given
+
+
+@pytest.mark.filterwarnings("ignore::distfreeuq.SupportWarning")
+@pytest.mark.parametrize("name", list(calls()))
+def test_odd_values_work_or_are_refused_in_the_one_form(name):
+    call, refusals = calls()[name], 0
+    for what, value in odd_values().items():
+        try:
+            call(value)
+        except InputError as error:
+            refusals += 1
+            assert FORM.fullmatch(str(error)), (what, str(error))
+        except Exception as error:
+            pytest.fail(f"{name} with {what}: {type(error).__name__}: {error}")
+    assert refusals > 0.5 * len(odd_values())
 
 
 # -------------------------------------------------------------------------- result

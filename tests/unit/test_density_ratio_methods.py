@@ -41,8 +41,9 @@ def test_neighbours_by_hand():
     np.testing.assert_allclose(found.target_ratio, [0.0, 1.0, 1.0, 0.0])
 
 
-def test_neighbours_with_repeated_rows():
-    rows = np.repeat(np.arange(5.0), 4)[:, None]
+@pytest.mark.parametrize("d", [1, 9], ids=["trees", "all distances"])
+def test_neighbours_with_repeated_rows(d):
+    rows = np.repeat(np.arange(5.0), 4)[:, None] * np.sqrt(np.arange(1, d + 1))
     found = fit_neighbours(rows, rows, 3)
     # the third other row at the same place, at distance 0: all four targets there
     np.testing.assert_allclose(found.source_ratio, (19 / 20) * 4 / 3)
