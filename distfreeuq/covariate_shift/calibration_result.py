@@ -83,6 +83,19 @@ class CovariateShiftCalibrationResult(Result):
     features : sequence or None
         Names of the columns of x that `predict` takes after feature learning.
     guarantee : Guarantee or NoGuarantee
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> rng = np.random.default_rng(0)
+    >>> x, new = rng.normal(size=500), rng.normal(0.5, size=500)
+    >>> labels = (rng.random(500) < 1 / (1 + np.exp(-x))).astype(int)
+    >>> fit = dfu.covariate_shift_calibration(2 * x, labels, x, new, rng=0)
+    >>> fit.method, fit.calibration, round(fit.ess)
+    ('IW+temperature', <TemperatureResult T=2.604 nll n=500 K=2>, 380)
+    >>> fit.predict([1.0]).round(3)
+    array([[0.405, 0.595]])
     """
 
     calibrator: str

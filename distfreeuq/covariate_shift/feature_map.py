@@ -55,6 +55,21 @@ class FeatureMapResult(Result):
     warm_up, discriminator_steps : int
         As given.
     guarantee : NoGuarantee
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> rng = np.random.default_rng(0)
+    >>> source, target = rng.normal(size=(90, 3)), rng.normal(size=(70, 3))
+    >>> labels = rng.integers(0, 4, 90)
+    >>> fit = dfu.indistinguishable_features(
+    ...     source, labels, target, n_hidden=5, n_epochs=3, rng=0
+    ... )
+    >>> fit.transform(target).shape, fit.logits(target).shape
+    ((70, 5), (70, 4))
+    >>> fit.to_frame().columns.tolist()
+    ['epoch', 'classifier_loss', 'discriminator_loss']
     """
 
     network: Network
