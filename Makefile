@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PEERS ?= bench-light
 CORE := setup.py pyproject.toml distfreeuq/_version.py $(wildcard src_c/*)
 
 .PHONY: demo test lint type docs figures replicate bench bench-guard dist clean
@@ -30,14 +31,21 @@ figures: $(VENV)/installed
 replicate: $(VENV)/installed
 	$(BIN)/python -m vignettes.replication figures
 
-bench: $(VENV)/installed-bench
+# All peers but netcal, which brings torch: with it, make bench PEERS=bench. Missing ones are skipped.
+bench: $(VENV)/installed-$(PEERS)
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.pages
+
+# Needs valgrind (Debian: apt-get install valgrind). The second run must catch a tenth more rows.
+bench-guard: $(VENV)/installed
+	$(BIN)/python -m benchmarks.guard
+	$(BIN)/python -m benchmarks.guard --plant 0.1
 
 dist: $(VENV)/installed
 	$(BIN)/python -m build
 
 clean:
-	rm -rf $(VENV) build dist figures docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist figures docs/_build docs/generated docs/vignettes *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name '__pycache__' -prune -exec rm -rf {} +
 	rm -f distfreeuq/_kernels/*.so
 
@@ -55,6 +63,6 @@ $(VENV)/installed-docs: $(VENV)/installed
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[docs]"
 	touch $@
 
-$(VENV)/installed-bench: $(VENV)/installed
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[bench]"
+$(VENV)/installed-$(PEERS): $(VENV)/installed
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[$(PEERS)]"
 	touch $@

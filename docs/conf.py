@@ -24,7 +24,7 @@ extensions = [
     "sphinx.ext.mathjax",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "myst-nb"}  # first: autosummary's
-exclude_patterns = ["_build", "vignettes/replication"]  # scripts, not pages
+exclude_patterns = ["_build"]
 
 templates_path = ["_templates"]
 
@@ -66,6 +66,25 @@ def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
         copy_asset(source.locate(), Path(app.outdir) / "_static" / "mathjax")
 
 
+def copy_vignettes(app: Sphinx) -> None:
+    """Put the vignettes beside the other pages, their links made to fit.
+
+    Files that have not changed are not written, so that they are not executed again.
+    """
+    folder = HERE / "vignettes"
+    folder.mkdir(exist_ok=True)
+    sources = {path.name: path for path in (HERE.parent / "vignettes").glob("*.md")}
+    for path in folder.glob("*.md"):
+        if path.name not in sources:
+            path.unlink()
+    for name, path in sources.items():
+        text = path.read_text(encoding="utf-8").replace("](../docs/", "](../")
+        copy = folder / name
+        if not copy.exists() or copy.read_text(encoding="utf-8") != text:
+            copy.write_text(text, encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
     """Connect."""
+    app.connect("builder-inited", copy_vignettes)
     app.connect("build-finished", copy_mathjax)

@@ -125,15 +125,16 @@ class Scenario(ABC):
         Parameters
         ----------
         n : int or tuple of int
-            Number of rows, or a shape: ``(1000, 50)`` is 1000 replicates of 50 rows.
+            Number of rows, or a shape: ``(1000, 50)`` is 1000 replicates of 50 rows, and
+            stands in place of n below.
         domain : {"source", "target"}
         rng : int, Generator, SeedSequence or None
             One integer gives source and target different streams.
 
         Returns
         -------
-        x : ndarray (*n, d)
-        labels : ndarray (*n)
+        x : ndarray (n, d)
+        labels : ndarray (n,)
         """
         door = Door("sample")
         check_domain(door, domain)
