@@ -338,8 +338,14 @@ UNION = Theorem(
     ),
     controls=(
         Experiment(
-            "a box that misses the weights",
-            partial(given_region, n=60, alpha=0.1, low=(0.97,) * 3, high=(1.03,) * 3),
+            "a box that holds the inverted weights",
+            partial(
+                given_region,
+                n=60,
+                alpha=0.1,
+                low=tuple(0.9 / WEIGHT),
+                high=tuple(1.1 / WEIGHT),
+            ),
             covers(0.1, 0.02),
             batch=200,
         ),

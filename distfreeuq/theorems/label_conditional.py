@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -20,7 +21,7 @@ from distfreeuq.conformal.thresholds import (
     label_conditional_thresholds,
     label_shift_thresholds,
 )
-from distfreeuq.quantiles import conformal_rank
+from distfreeuq.quantiles import conformal_rank, smallest_order_statistic
 from distfreeuq.theorems.draws import (
     EXACT,
     covered_by_fits,
@@ -97,12 +98,11 @@ def atom_dropped(
     scores: FloatArray, labels: IntArray, alphas: FloatArray
 ) -> FloatArray:
     """Return each class's quantile of its calibration scores by themselves."""
+    by_class = [scores[labels == k] for k in range(alphas.size)]
     return np.array(
         [
-            np.quantile(scores[labels == k], 1.0 - a, method="inverted_cdf")
-            if (labels == k).any()
-            else np.inf
-            for k, a in enumerate(alphas)
+            smallest_order_statistic(own, max(1, math.ceil((1.0 - a) * own.size)))
+            for own, a in zip(by_class, alphas, strict=True)
         ]
     )
 

@@ -12,7 +12,7 @@ import pytest
 from distfreeuq import theorems
 from distfreeuq.theorems import Claim, Experiment
 
-DRAWS = 300
+DRAWS = 200
 
 
 @pytest.mark.parametrize("name", theorems.names())
