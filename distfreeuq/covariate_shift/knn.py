@@ -44,8 +44,8 @@ class NeighbourRatio:
     def ratio(self, x: FloatMatrix) -> FloatArray:
         """Return q(x)/p(x) as estimated, shape (n,)."""
         rows = (x - self.center) / self.scale
-        found = _count(self.source, self.target, rows, self.n_neighbors)
-        return _ratio(found, len(self.source), len(self.target), self.n_neighbors)
+        counts = _count(self.source, self.target, rows, self.n_neighbors)
+        return _ratio(*counts, len(self.source), len(self.target))
 
     def facts(self) -> list[tuple[str, str]]:
         """Return what the summary's header says of this method."""
@@ -65,8 +65,9 @@ def fit_neighbours(
 
     Notes
     -----
-    w(x) = (n/m) (target rows within r(x)) / k, with r(x) the distance to the k-th
-    nearest source row, in standardised features. Without shift its mean is n/(n + 1),
+    w(x) = (n/m) (target rows within r(x)) / (source rows within r(x)), with r(x) the
+    distance to the k-th nearest source row, in standardised features. Where distances
+    do not tie, there are k of the latter, and without shift the mean of w is n/(n + 1),
     for any density. Leaving out a row needs no second fit: a source row is not its own
     neighbour, and a target row is not counted in its own ball.
 
@@ -97,44 +98,55 @@ def fit_neighbours(
         n_neighbors=k,
     )
     # the k-th neighbour of a source row other than itself is the (k+1)-th of all
-    of_source = _count(source, target, source, k + 1)
-    of_target = _count(source, target, target, k) - 1
-    return RatioEstimate(
-        model, _ratio(of_source, n - 1, m, k), _ratio(of_target, n, m - 1, k)
-    )
+    near_source, near_target = _count(source, target, source, k + 1)
+    of_source = _ratio(near_source - 1, near_target, n - 1, m)
+    near_source, near_target = _count(source, target, target, k)
+    of_target = _ratio(near_source, near_target - 1, n, m - 1)
+    return RatioEstimate(model, of_source, of_target)
 
 
 def _count(
     source: FloatMatrix, target: FloatMatrix, rows: FloatMatrix, k: int
-) -> IntArray:
-    """Return how many target rows are as near as each row's k-th source neighbour."""
+) -> tuple[IntArray, IntArray]:
+    """Return how many rows of each sample are as near as the k-th source neighbour.
+
+    Of the source that is k, but for rows at the same distance.
+    """
     if source.shape[1] > _MOST_FOR_TREES:
         return _count_by_distances(source, target, rows, k)
     from scipy.spatial import cKDTree  # slow to import
 
-    radius = cKDTree(source).query(rows, k=[k])[0][:, 0]
-    return np.asarray(
-        cKDTree(target).query_ball_point(
-            rows, radius * (1.0 + _ROUNDING), return_length=True
-        )
+    tree = cKDTree(source)
+    nearest, next_nearest = tree.query(rows, k=[k, k + 1])[0].T
+    radius = nearest * (1.0 + _ROUNDING)
+    near_source = np.full(len(rows), k)
+    tied = next_nearest <= radius
+    near_source[tied] = tree.query_ball_point(
+        rows[tied], radius[tied], return_length=True
     )
+    near_target = cKDTree(target).query_ball_point(rows, radius, return_length=True)
+    return near_source, np.asarray(near_target)
 
 
 def _count_by_distances(
     source: FloatMatrix, target: FloatMatrix, rows: FloatMatrix, k: int
-) -> IntArray:
+) -> tuple[IntArray, IntArray]:
     """Return the same from all distances, block by block."""
-    counts = np.empty(len(rows), dtype=np.int64)
+    counts = np.empty((2, len(rows)), dtype=np.int64)
     step = max(1, _BLOCK_ENTRIES // max(len(source), len(target)))
     for start in range(0, len(rows), step):
-        block = rows[start : start + step]
-        distances = squared_distances(block, source)
+        block = slice(start, start + step)
+        some = rows[block]
+        distances = squared_distances(some, source)
         radius = np.partition(distances, k - 1, axis=1)[:, k - 1]
-        radius += _ROUNDING * (radius + np.einsum("ij,ij->i", block, block))
-        near = squared_distances(block, target) <= radius[:, None]
-        counts[start : start + step] = near.sum(axis=1)
-    return counts
+        radius += _ROUNDING * (radius + np.einsum("ij,ij->i", some, some))
+        counts[0, block] = (distances <= radius[:, None]).sum(axis=1)
+        distances = squared_distances(some, target)
+        counts[1, block] = (distances <= radius[:, None]).sum(axis=1)
+    return counts[0], counts[1]
 
 
-def _ratio(count: IntArray, n_source: int, n_target: int, k: int) -> FloatArray:
-    return np.asarray(count * (n_source / (n_target * k)))
+def _ratio(
+    near_source: IntArray, near_target: IntArray, n_source: int, n_target: int
+) -> FloatArray:
+    return np.asarray((near_target / n_target) / (near_source / n_source))

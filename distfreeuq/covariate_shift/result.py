@@ -71,7 +71,7 @@ class DensityRatioResult(Result):
     >>> source, target = rng.normal(size=(900, 2)), rng.normal([1, 0], 1, (700, 2))
     >>> ratio = dfu.density_ratio(source, target, rng=0)
     >>> ratio
-    <DensityRatioResult logistic n_source=900 n_target=700 d=2 ess=421.4>
+    <DensityRatioResult logistic n_source=900 n_target=700 d=2 ess=422.7>
     >>> ratio.weight([[-1, 0], [0, 0], [1, 0]]).round(2)  # truly exp(x_1 - 1/2)
     array([0.26, 0.66, 1.66])
     """
@@ -127,6 +127,9 @@ class DensityRatioResult(Result):
 
     def renyi(self, order: float = 2.0) -> float:
         """Estimate the divergence d_order(target || source) from the source weights.
+
+        Of the target that the weights imply: flattened and clipped ones imply less of a
+        shift than there is.
 
         Parameters
         ----------

@@ -19,7 +19,8 @@ def fit_inverse_temperature(source: FloatArray, target: FloatArray) -> float:
     Minimises the log loss of telling held-out source rows from target rows, both
     samples given the same total weight (the mixture r of paper C), over factors from 0
     (the log-ratios tell nothing: all weights equal) upwards. Labels are smoothed as
-    Platt's are, so that samples which are told apart perfectly have a finite optimum.
+    Platt's are, so that samples which are told apart perfectly have a finite optimum;
+    both alike, by the smaller sample, so that one log-ratio for all rows tells nothing.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ def fit_inverse_temperature(source: FloatArray, target: FloatArray) -> float:
     values = np.concatenate([source, -target])  # large is wrong
     sizes = (source.size, target.size)
     pull = np.repeat([0.5 / n for n in sizes], sizes) * values
-    smoothed = np.repeat([1.0 / (n + 2) for n in sizes], sizes)
+    smoothed = 1.0 / (min(sizes) + 2)
 
     def slope(beta: float) -> tuple[float, float]:
         """Return the loss's first derivative, which is increasing, and the second."""

@@ -104,10 +104,9 @@ def density_ratio_weights(
     log_scale(ax, "x")
     ax.set_xlabel("weight (dashed: no shift)")
     ax.set_ylabel("share of the sample's rows")
-    percent = 100.0 * fit.ess / fit.n_source
     legend_above(
         ax,
-        f"Density ratio by {fit.method}: {fit.n_source} source rows worth "
-        f"{fit.ess:.0f} ({percent:.0f}%), AUC {fit.auc.estimate:.2f}",
+        f"Density ratio ({fit.method}): {fit.n_source} source rows worth "
+        f"{fit.ess:.0f}, AUC {fit.auc.estimate:.2f}",
     )
     return ax

@@ -111,6 +111,26 @@ def test_constant_columns_change_nothing(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_nothing_but_constant_columns(method):
+    result = fit(np.full((40, 2), 3.0), np.full((60, 2), 3.0), method=method)
+    np.testing.assert_allclose(result.source_weight, 1.0, rtol=1e-9)
+    np.testing.assert_allclose(result.weight([[3.0, 3.0]]), 1.0, rtol=0.1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_coin(method):
+    """Ratios of a feature with two values: 0.5 / 0.8 and 0.5 / 0.2, ties everywhere."""
+    source, target = np.arange(600) % 5 == 0, np.arange(400) % 2 == 0
+    result = fit(source.astype(float), target.astype(float), method=method)
+    true = np.array([0.625, 2.5])
+    if method == "rulsif":  # whose ratio is to a mixture with a tenth of the target
+        true = true / (0.9 + 0.1 * true)
+        true /= 0.8 * true[0] + 0.2 * true[1]
+    found = [result.source_weight[source == coin].mean() for coin in (False, True)]
+    np.testing.assert_allclose(found, true, rtol=0.12)
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_more_features_than_rows(method):
     rng = np.random.default_rng(3)
     source, target = rng.normal(size=(40, 90)), rng.normal(size=(30, 90))

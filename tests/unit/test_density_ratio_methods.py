@@ -36,17 +36,21 @@ def test_neighbours_by_hand():
     # source 0 without itself: the next is at 1; one target (0.5); (2/4) * 1
     # source 1: at 1; two targets (0.5, 2.0); source 3: at 2; targets 2, 2.5, 3.5
     np.testing.assert_allclose(found.source_ratio, [0.5, 1.0, 1.5])
-    # target 2.0 without itself: source at 1, target 2.5 nearer: (3/3) * 1
+    # target 2.0 without itself: two source rows at 1, target 2.5 nearer: (3/3) * 1/2
     # target 3.5: source at 0.5, no other target within
-    np.testing.assert_allclose(found.target_ratio, [0.0, 1.0, 1.0, 0.0])
+    np.testing.assert_allclose(found.target_ratio, [0.0, 0.5, 1.0, 0.0])
 
 
 @pytest.mark.parametrize("d", [1, 9], ids=["trees", "all distances"])
 def test_neighbours_with_repeated_rows(d):
     rows = np.repeat(np.arange(5.0), 4)[:, None] * np.sqrt(np.arange(1, d + 1))
     found = fit_neighbours(rows, rows, 3)
-    # the third other row at the same place, at distance 0: all four targets there
+    # the three others at the same place, at distance 0, and all four targets there
     np.testing.assert_allclose(found.source_ratio, (19 / 20) * 4 / 3)
+    # with one neighbour it is the same ball, and the same three rows in it
+    one = fit_neighbours(rows, rows, 1)
+    np.testing.assert_allclose(one.source_ratio, found.source_ratio)
+    np.testing.assert_allclose(one.target_ratio, (20 / 19) * 3 / 4)
 
 
 # ------------------------------------------------------------------ least squares
@@ -271,6 +275,8 @@ def test_temperature_by_hand():
 def test_temperature_of_useless_and_of_perfect_ratios():
     assert fit_inverse_temperature(np.array([1.0, -1.0]), np.array([0.5, -2.0])) == 0.0
     assert fit_inverse_temperature(np.zeros(3), np.zeros(4)) == 0.0
+    alike = fit_inverse_temperature(np.full(3, 0.1), np.full(40, 0.1))
+    assert alike == pytest.approx(0.0, abs=1e-12)
     # perfectly apart: Platt's smoothing ends at log-odds of ln(n + 1)
     perfect = fit_inverse_temperature(np.full(9, -2.0), np.full(9, 2.0))
     assert perfect == pytest.approx(np.log(10) / 2)
