@@ -125,8 +125,8 @@ class Scenario(ABC):
         Parameters
         ----------
         n : int or tuple of int
-            Number of rows, or a shape: ``(1000, 50)`` is 1000 replicates of 50 rows, and
-            stands in place of n below.
+            Number of rows, or a shape: ``(1000, 50)`` is 1000 replicates of 50 rows,
+            and stands in place of n below.
         domain : {"source", "target"}
         rng : int, Generator, SeedSequence or None
             One integer gives source and target different streams.
