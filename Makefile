@@ -22,7 +22,8 @@ type: $(VENV)/installed
 	$(BIN)/mypy
 
 docs: $(VENV)/installed-docs
-	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python docs/check_site.py
 	@echo "open docs/_build/html/index.html"
 
 figures: $(VENV)/installed
