@@ -163,7 +163,7 @@ def change_fields(
         loss_before = float(losses(np.ones(1))[0, LOSS]) / total
         confidence = losses.confidence
     else:
-        loss_before = float(rows.weights @ nll_of(before, rows.labels)) / total
+        loss_before = weighted_mean(nll_of(before, rows.labels), rows.weights)
         confidence = before[np.arange(rows.n), rows.tops].astype(np.float64)
     counted = rows.weights > 0.0
     return {
@@ -172,7 +172,7 @@ def change_fields(
         "effective_n": rows.effective_size,
         "loss": "nll",
         "loss_before": loss_before,
-        "loss_after": float(rows.weights @ after.losses) / total,
+        "loss_after": weighted_mean(after.losses, rows.weights),
         "n_changed": int((counted & (after.tops != rows.tops)).sum()),
         "bins_before": read_only(
             bin_sums(confidence, rows.tops == rows.labels, rows.weights)
@@ -181,6 +181,12 @@ def change_fields(
             bin_sums(after.confidence, after.tops == rows.labels, rows.weights)
         ),
     }
+
+
+def weighted_mean(losses: FloatArray, weights: FloatArray) -> float:
+    """Return the mean loss; one of a row without weight counts not, even if inf."""
+    counted = weights > 0.0
+    return float(weights[counted] @ losses[counted]) / float(weights.sum())
 
 
 def nll_of(probs: FloatMatrix, labels: IntArray) -> FloatArray:

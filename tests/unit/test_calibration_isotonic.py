@@ -105,3 +105,12 @@ def test_probabilities_are_checked():
         dfu.isotonic_calibration([[0.5, 0.6]], [0])
     with pytest.raises(dfu.InputError, match="n >= 1"):
         dfu.isotonic_calibration(np.zeros((0, 2)), [])
+
+
+def test_an_impossible_row_without_weight_does_not_count():
+    scores, labels = [0.1, 0.4, 0.6, 0.9, 0.95], [0, 1, 0, 1, 0]
+    fit = dfu.isotonic_calibration(scores, labels, sample_weight=[1, 1, 1, 1, 0])
+    assert fit.predict([0.95])[0, 1] == 1.0
+    assert fit.loss_after == pytest.approx(0.5 * np.log(2))
+    with_weight = dfu.isotonic_calibration(scores[:4], labels[:4])
+    assert with_weight.loss_after == fit.loss_after
