@@ -12,30 +12,17 @@ from libc.stdint cimport int64_t, uint8_t
 from _common cimport chunk_stop, count_chunks, rows_per_chunk
 
 
-cdef extern from "row_checks.h" nogil:
-    ptrdiff_t first_non_simplex_row_f32(
-        const float *, ptrdiff_t, double, ptrdiff_t, ptrdiff_t)
-    ptrdiff_t first_non_simplex_row_f64(
-        const double *, ptrdiff_t, double, ptrdiff_t, ptrdiff_t)
-
 cdef extern from "metrics.h" nogil:
-    void read_rows_f32(const float *, ptrdiff_t, const int64_t *, ptrdiff_t, ptrdiff_t,
-                       int64_t *, float *, float *, double *)
-    void read_rows_f64(const double *, ptrdiff_t, const int64_t *, ptrdiff_t, ptrdiff_t,
-                       int64_t *, double *, double *, double *)
+    ptrdiff_t read_rows_f32(
+        const float *, ptrdiff_t, const int64_t *, double, ptrdiff_t, ptrdiff_t,
+        int64_t *, float *, float *, double *)
+    ptrdiff_t read_rows_f64(
+        const double *, ptrdiff_t, const int64_t *, double, ptrdiff_t, ptrdiff_t,
+        int64_t *, double *, double *, double *)
     void sum_class_bins_f32(const float *, ptrdiff_t, const int64_t *, const double *,
                             const float *, ptrdiff_t, ptrdiff_t, ptrdiff_t, double *)
     void sum_class_bins_f64(const double *, ptrdiff_t, const int64_t *, const double *,
                             const double *, ptrdiff_t, ptrdiff_t, ptrdiff_t, double *)
-
-
-cdef inline ptrdiff_t _first_bad(
-    const floating *probs, ptrdiff_t K, double tolerance, ptrdiff_t start, ptrdiff_t stop
-) noexcept nogil:
-    if floating is float:
-        return first_non_simplex_row_f32(probs, K, tolerance, start, stop)
-    else:
-        return first_non_simplex_row_f64(probs, K, tolerance, start, stop)
 
 
 def _read_rows(
@@ -50,9 +37,9 @@ def _read_rows(
 ):
     """Predicted class, its probability, the label's, and the Brier score of each row.
 
-    `brier` may be of length 0: then it is left out. Rows are checked on the way, chunk by
-    chunk while these are in the cache: returns the first that is no probability vector
-    within the tolerance, or -1, in which case alone the outputs are meaningful.
+    `brier` may be of length 0: then it is left out. Rows are checked on the way: returns
+    the first that is no probability vector within the tolerance, or -1, in which case
+    alone the outputs are meaningful.
     """
     cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], chunk, start, stop, bad
     cdef ptrdiff_t first = n
@@ -66,16 +53,17 @@ def _read_rows(
     ):
         start = chunk * rows
         stop = chunk_stop(start, rows, n)
-        bad = _first_bad(&probs[0, 0], K, tolerance, start, stop)
+        if floating is float:
+            bad = read_rows_f32(
+                &probs[0, 0], K, &labels[0], tolerance, start, stop, &predicted[0],
+                &confidence[0], &of_label[0], squares)
+        else:
+            bad = read_rows_f64(
+                &probs[0, 0], K, &labels[0], tolerance, start, stop, &predicted[0],
+                &confidence[0], &of_label[0], squares)
         if bad >= 0:
             with gil:
                 shared_first[0] = min(shared_first[0], bad)
-        elif floating is float:
-            read_rows_f32(&probs[0, 0], K, &labels[0], start, stop, &predicted[0],
-                          &confidence[0], &of_label[0], squares)
-        else:
-            read_rows_f64(&probs[0, 0], K, &labels[0], start, stop, &predicted[0],
-                          &confidence[0], &of_label[0], squares)
     return first if first < n else -1
 
 

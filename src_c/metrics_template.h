@@ -13,22 +13,32 @@ ALWAYS_INLINE double NAMED(sum_of_squares)(const REAL *RESTRICT row, ptrdiff_t K
    the largest entry (the first one if several tie), that entry, the label's entry, and the
    squared distance to the label's corner of the simplex. The last is a sum of squares
    without the label's own, so that it is never negative; it is left out if `brier` is
-   NULL. */
+   NULL. Returns the first row that is no probability vector within the tolerance, where it
+   stops, or -1; every comparison is written so that NaN fails it. */
 VECTOR_CLONES
-static void NAMED(read_rows)(const REAL *probs, ptrdiff_t K, const int64_t *labels,
-                             ptrdiff_t start, ptrdiff_t stop, int64_t *predicted,
-                             REAL *confidence, REAL *of_label, double *brier)
+static ptrdiff_t NAMED(read_rows)(const REAL *probs, ptrdiff_t K, const int64_t *labels,
+                                  double tolerance, ptrdiff_t start, ptrdiff_t stop,
+                                  int64_t *predicted, REAL *confidence, REAL *of_label,
+                                  double *brier)
 {
     for (ptrdiff_t i = start; i < stop; i++) {
         const REAL *RESTRICT row = probs + i * K;
-        ptrdiff_t label = labels[i], first = K;
-        REAL top = row[0];
-        PRAGMA(omp simd reduction(max : top))
-        for (ptrdiff_t k = 0; k < K; k++)
-            top = row[k] > top ? row[k] : top;
-        PRAGMA(omp simd reduction(min : first))
+        ptrdiff_t label = labels[i];
+        REAL top = row[0], low = row[0];
+        double sum = 0.0;
+        prefetch_ahead(row, (size_t)K * sizeof(REAL));
+        PRAGMA(omp simd reduction(+ : sum) reduction(max : top) reduction(min : low))
         for (ptrdiff_t k = 0; k < K; k++) {
-            ptrdiff_t place = row[k] == top ? k : K;
+            sum += (double)row[k];
+            top = row[k] > top ? row[k] : top;
+            low = row[k] < low ? row[k] : low;
+        }
+        if (!(fabs(sum - 1.0) <= tolerance && low >= (REAL)0.0))
+            return i;
+        PLACE first = (PLACE)K;
+        PRAGMA(omp simd reduction(min : first))
+        for (PLACE k = 0; k < (PLACE)K; k++) {
+            PLACE place = row[k] == top ? k : (PLACE)K;
             first = place < first ? place : first;
         }
         predicted[i] = first;
@@ -41,6 +51,7 @@ static void NAMED(read_rows)(const REAL *probs, ptrdiff_t K, const int64_t *labe
                        + missing * missing;
         }
     }
+    return -1;
 }
 
 /* Number of edges below the value; right-closed bins. The guess is right or next to it for

@@ -17,6 +17,7 @@ static ptrdiff_t NAMED(first_non_simplex_row)(const REAL *matrix, ptrdiff_t K,
     for (ptrdiff_t i = start; K != 2 && i < stop; i++) {
         const REAL *RESTRICT row = matrix + i * K;
         double sum = 0.0, smallest = 0.0;
+        prefetch_ahead(row, (size_t)K * sizeof(REAL));
         PRAGMA(omp simd reduction(+ : sum) reduction(min : smallest))
         for (ptrdiff_t k = 0; k < K; k++) {
             double x = (double)row[k];
@@ -36,6 +37,7 @@ static ptrdiff_t NAMED(first_non_finite_row)(const REAL *matrix, ptrdiff_t K,
     for (ptrdiff_t i = start; i < stop; i++) {
         const REAL *RESTRICT row = matrix + i * K;
         int n_finite = 0;
+        prefetch_ahead(row, (size_t)K * sizeof(REAL));
         PRAGMA(omp simd reduction(+ : n_finite))
         for (ptrdiff_t k = 0; k < K; k++)
             n_finite += fabs((double)row[k]) <= DBL_MAX;

@@ -11,6 +11,7 @@ static void NAMED(find_tops)(const REAL *logits, ptrdiff_t K, ptrdiff_t start,
     for (ptrdiff_t i = start; i < stop; i++) {
         const REAL *RESTRICT row = logits + i * K;
         REAL top = row[0], low = row[0];
+        prefetch_ahead(row, (size_t)K * sizeof(REAL));
         PRAGMA(omp simd reduction(max : top) reduction(min : low))
         for (ptrdiff_t k = 0; k < K; k++) {
             top = row[k] > top ? row[k] : top;
