@@ -88,6 +88,8 @@ class Job:
     targets : tuple of Target
     threads : tuple of int
         Numbers of threads that ours is run on.
+    effort : float
+        Share of the usual time that the job is worth.
     """
 
     name: str
@@ -102,6 +104,7 @@ class Job:
     exponentials: int = 0
     targets: tuple[Target, ...] = ()
     threads: tuple[int, ...] = (1, 2)
+    effort: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -196,7 +199,7 @@ def measure(job: Job, family: str, *, budget: float, fewest: int) -> Outcome:
     try:
         _check(job)
         peaks = [_peak_bytes(threads, run) for _, threads, run in entries]
-        samples = _interleave(entries, budget, fewest)
+        samples = _interleave(entries, budget * job.effort, fewest)
     finally:
         dfu.set_num_threads(default_threads)
     timings = [

@@ -21,20 +21,23 @@ def resample(
 ) -> list[FloatMatrix]:
     """Return (n_boot, J) metrics of each classifier, all on the same drawn rows.
 
-    Each sample has a generator of its own, so the number of processes changes nothing.
+    Sixteen samples share a generator and a process, so that the number of processes
+    changes nothing.
     """
     from joblib import Parallel, delayed
     from tqdm import tqdm
 
-    children = generator.spawn(n_boot)
-    tasks = [children[i : i + SAMPLES] for i in range(0, n_boot, SAMPLES)]
+    children = generator.spawn(-(-n_boot // SAMPLES))
     apart = [take_apart(one) for one in several]
     found = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_some_samples)(apart, task) for task in tasks
+        delayed(_some_samples)(apart, child) for child in children
     )
-    shown = tqdm(found, total=len(tasks), disable=not progress, desc="bootstrap")
-    parts = list(shown)
-    return [np.vstack([part[j] for part in parts]) for j in range(len(several))]
+    parts = list(
+        tqdm(found, total=len(children), disable=not progress, desc="bootstrap")
+    )
+    return [
+        np.vstack([part[j] for part in parts])[:n_boot] for j in range(len(several))
+    ]
 
 
 def intervals(
@@ -61,16 +64,16 @@ def intervals(
 
 
 def _some_samples(
-    several: Sequence[LinearMeasures], generators: Sequence[np.random.Generator]
+    several: Sequence[LinearMeasures], generator: np.random.Generator
 ) -> list[FloatMatrix]:
-    """Return the metrics of at most 16 samples, one for each generator."""
+    """Return the metrics of 16 samples, shape (16, J) for each classifier."""
     rows = several[0].measures.rows
-    n, n_boot = rows.n, len(generators)
-    counts = np.ones((SAMPLES, n), dtype=np.uint16)
-    for sample, generator in zip(counts, generators, strict=False):
+    n = rows.n
+    counts = np.empty((SAMPLES, n), dtype=np.uint16)
+    for sample in counts:
         words = generator.integers(0, 2**64, (n + 1) // 2, dtype=np.uint64)
         _bootstrap._count_draws(words.view(np.uint32)[:n], sample)
     used = rows.weights > 0.0
     if not used.all():  # where every drawn row has weight zero, nothing can be measured
         counts[~counts[:, used].any(axis=1)] = 1
-    return [one.measures.values(one.sums(counts))[:n_boot] for one in several]
+    return [one.measures.values(one.sums(counts)) for one in several]
