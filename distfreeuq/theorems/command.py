@@ -13,8 +13,8 @@ from typing import Any
 from distfreeuq import __version__
 from distfreeuq.exceptions import InputError
 from distfreeuq.theorems import registry
+from distfreeuq.theorems.checking import verify
 from distfreeuq.theorems.result import TheoremResult
-from distfreeuq.theorems.verify import verify
 
 USAGE_ERROR = 2
 """As argparse's own."""

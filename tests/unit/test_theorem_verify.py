@@ -266,6 +266,7 @@ def test_what_is_no_theorem(options, message):
     [
         ({"effort": "lazy"}, "'effort' parameter of theorems.verify"),
         ({"n_sim": 0}, "'n_sim' parameter of theorems.verify"),
+        ({"n_jobs": 0}, "'n_jobs' parameter of theorems.verify"),
         ({"rng": -1}, "'rng' parameter of theorems.verify"),
     ],
 )

@@ -101,6 +101,8 @@ def verify(
         door.refuse("theorems", "at least one name", "none")
     if n_sim is not None:
         n_sim = door.count(n_sim, "n_sim", low=1)
+    if n_jobs == 0 or isinstance(n_jobs, bool) or not isinstance(n_jobs, int):
+        door.refuse("n_jobs", "an integer other than 0", describe(n_jobs))
     sharpness = SHARPNESS[door.choice(effort, "effort", SHARPNESS)]
     seed = _as_seed(rng)
 
