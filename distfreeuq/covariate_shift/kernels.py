@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from distfreeuq._persistence import register
-from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix, IntArray
+from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
+from distfreeuq.covariate_shift.folds import Folds
 from distfreeuq.covariate_shift.networks import standardisation
 from distfreeuq.results import read_only
+
+Fit = Callable[[FloatMatrix, FloatMatrix], FloatArray]
+"""From the kernels' values at source and target rows to their coefficients."""
 
 _GRID = np.geomspace(0.1, 3.0, 9)
 _MOST_FOR_MEDIAN = 1000
@@ -97,10 +102,26 @@ class KernelRows:
             ridge=ridge,
         )
 
-    def kernels_without(self, held_out: BoolArray) -> BoolArray:
-        """Return which kernels (b,) are not at held-out target rows (m,)."""
-        kept = ~held_out[self.chosen]
-        return kept if kept.any() else ~kept
+    def held_out_ratios(
+        self, folds: Folds, bandwidth: float, fit: Fit
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the ratios of source (n,) and target rows (m,) by fits without them.
+
+        A fit has kernels at target rows that it may see, and at no others.
+        """
+        source = gaussian(self.source, bandwidth)
+        target = gaussian(self.target, bandwidth)
+        n = len(source)
+        of_source, of_target = np.empty(n), np.empty(len(target))
+        for fold in folds.rounds(calibrate=False):
+            s, t = fold.held_out[:n], fold.held_out[n:]
+            seen = ~t[self.chosen]
+            if not seen.any():  # all kernels in one fold
+                seen[:] = True
+            theta = fit(source[np.ix_(~s, seen)], target[np.ix_(~t, seen)])
+            of_source[s] = source[np.ix_(s, seen)] @ theta
+            of_target[t] = target[np.ix_(t, seen)] @ theta
+        return of_source, of_target
 
 
 def kernel_rows(

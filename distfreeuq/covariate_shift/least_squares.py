@@ -43,24 +43,13 @@ def fit_least_squares(
     bandwidth, ridge = float(bandwidths[0]), float(ridges[0])
     if bandwidths.size * ridges.size > 1:
         bandwidth, ridge = _choose(rows, bandwidths, ridges, relative, rng)
-    source = gaussian(rows.source, bandwidth)
-    target = gaussian(rows.target, bandwidth)
-    n = len(source)
-    ratio = np.empty(n + len(target))
-    for fold in folds.rounds(calibrate=False):
-        of_source, of_target = fold.fit[:n], fold.fit[n:]
-        kept = rows.kernels_without(fold.held_out[n:])
-        part = np.zeros(kept.size)
-        part[kept] = coefficients(
-            source[np.ix_(of_source, kept)],
-            target[np.ix_(of_target, kept)],
-            ridge,
-            relative,
-        )
-        ratio[:n][~of_source] = source[~of_source] @ part
-        ratio[n:][~of_target] = target[~of_target] @ part
-    theta = coefficients(source, target, ridge, relative)
-    return RatioEstimate(rows.model(theta, bandwidth, ridge), ratio[:n], ratio[n:])
+
+    def fit(source: FloatMatrix, target: FloatMatrix) -> FloatArray:
+        return coefficients(source, target, ridge, relative)
+
+    of_source, of_target = rows.held_out_ratios(folds, bandwidth, fit)
+    theta = fit(gaussian(rows.source, bandwidth), gaussian(rows.target, bandwidth))
+    return RatioEstimate(rows.model(theta, bandwidth, ridge), of_source, of_target)
 
 
 def coefficients(
@@ -90,6 +79,7 @@ def leave_one_out_losses(
     values, vectors = np.linalg.eigh(grown)
     inverse = 1.0 / (np.maximum(values, 0.0)[:, None] + ridges)  # (b, r)
     mean_e = vectors.T @ mean
+    fixed = mean_e * (m / (m - 1))
     losses = np.zeros(ridges.size)
     step = max(64, _BLOCK_ENTRIES // mean.size)
     for start in range(0, pairs, step):
@@ -101,21 +91,11 @@ def leave_one_out_losses(
         if not felt.all():
             u, v = u[felt], v[felt]
         u_e, v_e = u @ vectors, v @ vectors
-        uu, uv, vv = (u_e * u_e) @ inverse, (u_e * v_e) @ inverse, (v_e * v_e) @ inverse
-        # u' A^-1 h and v' A^-1 h with the h of the other target rows
-        uh = (m * (u_e @ (mean_e[:, None] * inverse)) - uv) / (m - 1)
-        vh = (m * (v_e @ (mean_e[:, None] * inverse)) - vv) / (m - 1)
-        # Woodbury: theta = A^-1 (h + add_u u + add_v v)
-        a, b = 1.0 - drop_u * uu, -drop_u * uv
-        c, d = -drop_v * uv, 1.0 - drop_v * vv
-        determinant = a * d - b * c
-        add_u = (d * (drop_u * uh) - b * (drop_v * vh)) / determinant
-        add_v = (a * (drop_v * vh) - c * (drop_u * uh)) / determinant
-        add_v -= 1.0 / (m - 1)  # the row's own part of h
-        fixed = mean_e * (m / (m - 1))
+        add_u, add_v = _woodbury(u_e, v_e, mean_e, inverse, drop_u, drop_v, m)
         for r in range(ridges.size):
+            # theta = A^-1 (h + add_u u + add_v v), h without the pair's own v
             right = add_u[:, r, None] * u_e
-            right += add_v[:, r, None] * v_e
+            right += (add_v[:, r, None] - 1.0 / (m - 1)) * v_e
             right += fixed
             right *= inverse[:, r]
             theta = right @ vectors.T
@@ -125,6 +105,29 @@ def leave_one_out_losses(
             losses[r] += 0.5 * (1.0 - relative) * float(at_u @ at_u)
             losses[r] += 0.5 * relative * float(at_v @ at_v) - float(at_v.sum())
     return losses / pairs
+
+
+def _woodbury(
+    u: FloatMatrix,
+    v: FloatMatrix,
+    mean: FloatArray,
+    inverse: FloatMatrix,
+    drop_u: float,
+    drop_v: float,
+    m: int,
+) -> tuple[FloatMatrix, FloatMatrix]:
+    """Return what to add to h for the outer products of each pair, shape (pairs, r).
+
+    All in the eigenvectors of A, whose inverse has the diagonals (b, r).
+    """
+    uu, uv, vv = (u * u) @ inverse, (u * v) @ inverse, (v * v) @ inverse
+    # u' A^-1 h and v' A^-1 h with the h of the other target rows
+    uh = drop_u * (m * (u @ (mean[:, None] * inverse)) - uv) / (m - 1)
+    vh = drop_v * (m * (v @ (mean[:, None] * inverse)) - vv) / (m - 1)
+    a, b = 1.0 - drop_u * uu, -drop_u * uv
+    c, d = -drop_v * uv, 1.0 - drop_v * vv
+    determinant = a * d - b * c
+    return (d * uh - b * vh) / determinant, (a * vh - c * uh) / determinant
 
 
 def _choose(

@@ -84,7 +84,7 @@ def read_options(
 ) -> Options:
     """Check the method and its options; an option it does not have is refused."""
     name, estimator = _read_method(door, method)
-    used = _USED.get(name, set()) if estimator is None else set()
+    used = _USED.get(name, set())
     for option, value in given.items():
         if value is not None and option not in used:
             what = f"None: method {name!r} does not use it"
@@ -137,7 +137,8 @@ def _read_method(door: Door, method: Any) -> tuple[str, Any]:
         return method, None
     complete = all(callable(getattr(method, f, None)) for f in ("fit", "predict_proba"))
     if complete and not isinstance(method, type):
-        return type(method).__name__, method
+        name = type(method).__name__
+        return f"own {name}" if name in _USED else name, method
     names = ", ".join(repr(name) for name in _USED)
     must = f"one of {names}, or an object with fit and predict_proba"
     door.refuse("method", must, describe(method))

@@ -1,7 +1,8 @@
 """Paper B: weighted losses are target losses, and how much they vary.
 
 Theorem 4.1 by simulation with true ratios, Lemma 4.2 by enumeration of discrete laws;
-and how often the interval of the discriminator's AUC holds the true one.
+how often the interval of the discriminator's AUC holds the true one; and how much of
+the coverage lost to a shift comes back with estimated ratios.
 """
 
 import numpy as np
@@ -10,7 +11,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from distfreeuq import bounds
+from distfreeuq import (
+    bounds,
+    covariate_shift_conformal,
+    density_ratio,
+    split_conformal,
+)
 from distfreeuq.covariate_shift.diagnostics import auc_interval
 from tests.theorem.binomial import Judge, RefutedError
 
@@ -168,3 +174,36 @@ def test_auc_intervals_hold_the_truth_about_as_often_as_they_say(intervals):
     judge.at_most(covered(intervals, 1.0), N_DRAWS, 0.965)
     with pytest.raises(RefutedError):
         judge.at_least(covered(intervals, 0.85), N_DRAWS, 0.935)
+
+
+# ------------------------------------------------------------------ estimated ratios
+
+
+@pytest.mark.filterwarnings("ignore::distfreeuq.SupportWarning")
+def test_estimated_ratios_bring_back_the_coverage_that_a_shift_costs():
+    """No theorem: the logistic model is right here, and 500 rows are many.
+
+    A coin decides where x < 0, though the classifier thinks it knows; the target lies
+    there. Coverage over 30 draws has a standard error of 0.007.
+    """
+
+    def draw(center, n, generator):
+        x = generator.normal([center, 0.0], 1.0, (n, 2))
+        probability = np.where(x[:, 0] < 0, 0.5, posterior(x[:, 0]))
+        return x, (generator.random(n) < probability).astype(int)
+
+    plain, weighted = [], []
+    for seed in range(30):
+        generator = np.random.default_rng(seed)
+        source, labels = draw(0.0, 500, generator)
+        target, _ = draw(-1.0, 400, generator)
+        new, new_labels = draw(-1.0, 500, generator)
+        probs, new_probs = posterior(source[:, 0]), posterior(new[:, 0])
+        fit = split_conformal(probs, labels, rng=seed)
+        plain.append(fit.predict(new_probs, rng=seed).evaluate(new_labels).coverage)
+        ratio = density_ratio(source, target, rng=seed)
+        fit = covariate_shift_conformal(probs, labels, ratio, rng=seed)
+        sets = fit.predict(new_probs, features=new, rng=seed)
+        weighted.append(sets.evaluate(new_labels).coverage)
+    assert np.mean(plain) < 0.8
+    assert 0.86 < np.mean(weighted) < 0.94
