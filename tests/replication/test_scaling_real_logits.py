@@ -1,19 +1,11 @@
-"""Real logits: peers, published numbers, and paper D's tables in kind."""
+"""Real logits: peers, and published numbers."""
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 import distfreeuq as dfu
-from tests.replication.calibration_tables import (
-    assess,
-    cifar100_halves,
-    noisy_digits,
-    single_threaded,
-)
-
-UNCAL, VS, TS, CTS = range(4)
-ACCURACY, ECE, MAX_ECE, AVG_ECE = range(4)
+from distfreeuq import metrics
 
 LOGIT_FILES = [
     ("agnews-gpt2-zeroshot", "agnews_gpt2.npz", ""),
@@ -25,13 +17,6 @@ LOGIT_FILES = [
     ("cifar10-resnet50-logits", "resnet50_c10_logits.npz", "test_"),
     ("cifar100-resnet20-logits", "resnet20.npz", ""),
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Small matrices: on a busy machine, threads would mostly wait for each other."""
-    with single_threaded():
-        yield
 
 
 def read(data_folder, folder, file, part):
@@ -66,7 +51,7 @@ def test_published_temperatures(data_folder, folder, file, temperature, ece, nll
     assert fit.temperature == pytest.approx(temperature, abs=5e-5)
     logits, labels = read(data_folder, folder, file, "test_")
     probs = fit.predict(logits)
-    assert assess(probs, labels)[ECE] == pytest.approx(ece, abs=5e-3)
+    assert 100 * metrics.ece(probs, labels) == pytest.approx(ece, abs=5e-3)
     of_label = probs[np.arange(len(labels)), labels].astype(float)
     assert -np.log(of_label).mean() == pytest.approx(nll, abs=5e-5)
 
@@ -119,43 +104,6 @@ def test_exact_zeros_in_probabilities(data_folder):
     fit = dfu.temperature_scaling(logits, labels)
     assert fit.temperature > 1.0
     assert fit.loss_after < fit.loss_before
-    before = assess(probs, labels)
-    after = assess(fit.predict(logits), labels)
-    assert after[ACCURACY] == before[ACCURACY]
-    assert after[ECE] < 0.5 * before[ECE]
-
-
-# -------------------------------------------------------------------- paper D's tables
-
-
-@pytest.fixture(scope="module")
-def digits(data_folder, one_thread):
-    return noisy_digits(data_folder("digits-mnist"), range(5))
-
-
-def test_noisy_classes_table(digits):
-    """D, Tables 1 and 2 in kind: half the classes with 30 % training label noise."""
-    accuracy = digits[:, :, ACCURACY]
-    np.testing.assert_array_equal(accuracy[:, TS], accuracy[:, UNCAL])
-    np.testing.assert_array_equal(accuracy[:, CTS], accuracy[:, UNCAL])
-    assert (accuracy[:, VS] != accuracy[:, UNCAL]).all()
-    # in every one of the five seeds
-    assert (digits[:, CTS, MAX_ECE] < digits[:, TS, MAX_ECE]).all()
-    assert (digits[:, CTS, AVG_ECE] < digits[:, TS, AVG_ECE]).all()
-    assert (digits[:, TS, AVG_ECE] < digits[:, UNCAL, AVG_ECE]).all()
-    # by about as much as in the paper, where max-ECE falls from 13.85 to 5.46
-    mean = digits.mean(axis=0)
-    assert mean[CTS, MAX_ECE] < 0.6 * mean[TS, MAX_ECE]
-    assert mean[CTS, AVG_ECE] < 0.6 * mean[TS, AVG_ECE]
-    assert mean[CTS, ECE] < mean[TS, ECE]
-
-
-def test_cifar100_table(data_folder):
-    """The same four on real logits of 100 classes, 50 rows each to fit on."""
-    tables = cifar100_halves(data_folder("cifar100-resnet20-logits"), range(10))
-    accuracy = tables[:, :, ACCURACY]
-    np.testing.assert_array_equal(accuracy[:, TS], accuracy[:, UNCAL])
-    np.testing.assert_array_equal(accuracy[:, CTS], accuracy[:, UNCAL])
-    mean = tables.mean(axis=0)
-    assert mean[TS, ECE] < 0.3 * mean[UNCAL, ECE]
-    assert mean[CTS, ECE] < 0.5 * mean[UNCAL, ECE]
+    after = fit.predict(logits)
+    assert metrics.accuracy(after, labels) == metrics.accuracy(probs, labels)
+    assert metrics.ece(after, labels) < 0.5 * metrics.ece(probs, labels)
