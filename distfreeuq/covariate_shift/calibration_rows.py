@@ -97,10 +97,11 @@ def read_shifted_rows(
         if matrix.shape[0] == 0:
             door.refuse("logits", "of at least one row", "no rows")
         codes = door.labels(labels, names, matrix.shape[0])
-    else:
+    elif rows is not None:
         matrix = None
-        n = len(door.array(labels, "labels", "labels")) if rows is None else len(rows)
-        names, codes = read_labels(door, labels, classes, n)
+        names, codes = read_labels(door, labels, classes, rows.shape[0])
+    else:
+        door.refuse("logits", "given, unless features are learnt", "None")
     if rows is not None and rows.shape[0] != codes.size:
         must = f"of {codes.size} rows, one for each label"
         door.refuse("source", must, f"{rows.shape[0]} rows")

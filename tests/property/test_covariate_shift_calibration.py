@@ -34,7 +34,7 @@ def probabilities(calibrator, logits, labels, weights, new):
 
 
 @pytest.mark.parametrize("calibrator", NAMES)
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([2, 31]), st.floats(-6.0, 6.0))
 def test_order_and_scale_do_not_matter(calibrator, seed, n_classes, log_scale):
     logits, labels, weights = rows(seed, 120, n_classes)
@@ -51,7 +51,7 @@ def test_order_and_scale_do_not_matter(calibrator, seed, n_classes, log_scale):
     np.testing.assert_allclose(again, plain, atol=2e-6)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.integers(0, 2**32 - 1))
 def test_rows_without_weight_do_not_count(seed):
     logits, labels, weights = rows(seed, 80, 3)
