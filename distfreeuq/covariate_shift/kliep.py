@@ -11,12 +11,14 @@ from __future__ import annotations
 import numpy as np
 
 from distfreeuq._typing import FloatArray, FloatMatrix
+from distfreeuq.covariate_shift.blas import on_one_blas_thread
 from distfreeuq.covariate_shift.estimate import RatioEstimate
 from distfreeuq.covariate_shift.folds import Folds
 from distfreeuq.covariate_shift.kernels import KernelRows, gaussian
 from distfreeuq.label_shift.likelihood import maximise_likelihood
 
 
+@on_one_blas_thread
 def fit_kliep(
     rows: KernelRows, folds: Folds, *, bandwidths: FloatArray | None
 ) -> RatioEstimate:

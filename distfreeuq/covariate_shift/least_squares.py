@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from distfreeuq._typing import FloatArray, FloatMatrix
+from distfreeuq.covariate_shift.blas import on_one_blas_thread
 from distfreeuq.covariate_shift.estimate import RatioEstimate
 from distfreeuq.covariate_shift.folds import Folds
 from distfreeuq.covariate_shift.kernels import KernelRows, gaussian
@@ -24,6 +25,7 @@ RIDGES = np.geomspace(1e-3, 10.0, 9)
 _BLOCK_ENTRIES = 1 << 15
 
 
+@on_one_blas_thread
 def fit_least_squares(
     rows: KernelRows,
     folds: Folds,

@@ -13,6 +13,7 @@ from scipy import special
 from distfreeuq._typing import BoolMatrix, FloatArray, FloatMatrix
 from distfreeuq.calibration.gram import Gram
 from distfreeuq.calibration.newton import Curvature, minimise_convex
+from distfreeuq.covariate_shift.blas import on_one_blas_thread
 
 _BLOCK_ENTRIES = 1 << 16
 _MOST_BY_NEWTON = 400
@@ -79,6 +80,7 @@ class LogisticRows:
         hessian = gram.total() + np.diag(self.penalty / size)
         return Curvature(hessian, np.zeros((theta.size, 0)))
 
+    @on_one_blas_thread
     def fit_everyone(self) -> tuple[FloatArray, Curvature | None]:
         """Return the minimiser (p,) of all rows, and a Hessian from its neighbourhood.
 
@@ -102,6 +104,7 @@ class LogisticRows:
         is_near = start.any()
         return theta, metric if is_near else self.curvature(theta, everyone)
 
+    @on_one_blas_thread
     def fit_parts(
         self, parts: BoolMatrix, start: FloatArray, metric: Curvature | None
     ) -> FloatMatrix:
