@@ -54,7 +54,8 @@ class Conditioning:
     @property
     def upper(self) -> float:
         """The largest weight that any row can get."""
-        return float(min(float(self.n_source) ** self.flatten, self.high) / self.mean)
+        largest = np.clip(float(self.n_source) ** self.flatten, self.low, self.high)
+        return float(largest / self.mean)
 
 
 def limited(ratio: FloatArray, n_source: int, n_target: int) -> FloatArray:

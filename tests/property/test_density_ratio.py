@@ -30,7 +30,11 @@ WEIGHTS = RATIOS.filter(lambda w: w.max() > 0)
     RATIOS,
     st.integers(2, 1000),
     st.floats(0, 1),
-    st.one_of(st.none(), st.tuples(st.floats(0, 1), st.floats(1.5, 100))),
+    st.one_of(
+        st.none(),
+        st.tuples(st.floats(0, 1), st.floats(1.5, 100)),
+        st.tuples(st.floats(1e3, 1e4), st.floats(1e5, 1e6)),  # beyond all ratios
+    ),
     st.booleans(),
 )
 def test_weights_are_positive_bounded_and_in_order(
