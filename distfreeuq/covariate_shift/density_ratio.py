@@ -70,8 +70,8 @@ def density_ratio(
         A discriminator, "logistic" (ridge regression on standardised features), "mlp"
         (a network with one hidden layer) or any object with ``fit(x, y)`` and
         ``predict_proba(x)`` (fitted to y = 0 for source and 1 for target, in deep
-        copies); or "knn" (nearest neighbours), "ulsif", "rulsif" (least squares with
-        Gaussian kernels) or "kliep".
+        copies); or, for few features, "knn" (nearest neighbours), "ulsif", "rulsif"
+        (least squares with Gaussian kernels) or "kliep" (their maximum likelihood).
     calibrate : bool, default True
         Fit a temperature to held-out rows of each discriminator (paper C). The other
         methods have none.
