@@ -21,27 +21,39 @@ def as_completed(
 
     Closing the generator cancels what is under way.
     """
+    parallel = workers(n_jobs, "generator_unordered")
+    with parallel:
+        if parallel.return_generator:
+            yield from _closed_quietly(parallel(_tasks(function, items)))
+        else:
+            yield from _in_rounds(parallel, function, items, n_jobs)
+
+
+def workers(n_jobs: int, return_as: str = "generator") -> Any:
+    """Return joblib's Parallel, giving results as they come if its backend can.
+
+    Some backends only return lists, when all is done: multiprocessing's, Ray's.
+    """
     from joblib import Parallel
 
     try:
-        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    except ValueError:  # a backend that only returns lists: multiprocessing, Ray
-        yield from _in_rounds(function, items, n_jobs)
-        return
-    with parallel:
-        yield from _closed_quietly(parallel(_tasks(function, items)))
+        return Parallel(n_jobs=n_jobs, return_as=return_as)
+    except ValueError:
+        return Parallel(n_jobs=n_jobs)
 
 
 def _in_rounds(
-    function: Callable[[Item], Output], items: Iterable[Item], n_jobs: int
+    parallel: Any,
+    function: Callable[[Item], Output],
+    items: Iterable[Item],
+    n_jobs: int,
 ) -> Generator[Output, None, None]:
-    from joblib import Parallel, effective_n_jobs
+    from joblib import effective_n_jobs
 
     remaining = iter(items)
     length = _PER_ROUND * effective_n_jobs(n_jobs)
-    with Parallel(n_jobs=n_jobs) as parallel:
-        while batch := list(islice(remaining, length)):
-            yield from parallel(_tasks(function, batch))
+    while batch := list(islice(remaining, length)):
+        yield from parallel(_tasks(function, batch))
 
 
 def _closed_quietly(

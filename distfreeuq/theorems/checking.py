@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._arrays import describe
+from distfreeuq._parallel import workers
 from distfreeuq._random import stream
 from distfreeuq._typing import RandomState
 from distfreeuq._validate import Door
@@ -266,12 +267,12 @@ class _Run:
 
 def _run_all(runs: list[_Run], seed: int, n_jobs: int, progress: bool) -> None:
     """Draw and look in rounds, until every experiment has ended."""
-    from joblib import Parallel, delayed
+    from joblib import delayed
     from tqdm import tqdm
 
     with (
         tqdm(total=len(runs), disable=not progress, desc="verify") as bar,
-        Parallel(n_jobs=n_jobs, return_as="generator") as parallel,
+        workers(n_jobs) as parallel,
     ):
         while under_way := [run for run in runs if not run.ended]:
             tasks = [(run, batch) for run in under_way for batch in run.next_batches()]

@@ -87,6 +87,15 @@ def test_a_backend_that_returns_all_at_once_gives_the_same_table(tmp_path):
     np.testing.assert_array_equal(together.values, study().values)
 
 
+def test_theorems_are_verified_on_such_a_backend_too():
+    from distfreeuq import theorems
+
+    run = partial(theorems.verify, "split-coverage-exact", n_sim=300)
+    with joblib.parallel_config(backend="multiprocessing"):
+        together = run(n_jobs=2)
+    assert str(together) == str(run())
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_error_in_the_middle_ends_quietly(n_jobs):
     with pytest.raises(InputError, match="same quantities"):
