@@ -1,8 +1,8 @@
 """Every registered theorem: nothing is violated, and every control is caught.
 
-With few draws, so that a theorem may stay undecided here: ``python -m distfreeuq
-verify`` decides all. The probability that any of these tests fails though all is well
-is at most 0.001.
+Theorems on prediction sets are decided here; the others get a few draws, and may stay
+undecided: ``python -m distfreeuq verify`` decides all. The probability that any of
+these tests fails though all is well is at most 0.001.
 """
 
 from dataclasses import replace
@@ -10,16 +10,18 @@ from dataclasses import replace
 import pytest
 
 from distfreeuq import theorems
-from distfreeuq.theorems import Claim, Experiment
+from distfreeuq.theorems import Claim, Experiment, conformal
 
-DRAWS = 200
+DECIDED = {theorem.name for theorem in conformal.THEOREMS}
+FEW = 100
 
 
 @pytest.mark.parametrize("name", theorems.names())
 def test_nothing_is_violated(name):
     theorem = replace(theorems.get(name), controls=())
-    result = theorems.verify(theorem, n_sim=DRAWS)
-    assert "violated" not in result.verdicts.values(), str(result)
+    result = theorems.verify(theorem, n_sim=None if name in DECIDED else FEW)
+    allowed = {"holds"} if name in DECIDED else {"holds", "undecided"}
+    assert result.verdicts[name] in allowed, str(result)
 
 
 def nothing(generator, n_draws):
