@@ -248,6 +248,8 @@ def test_flatten_and_clip():
     assert cut.upper == pytest.approx(2.0 / cut.conditioning.mean)
     assert cut.source_weight.max() == pytest.approx(cut.upper)
     assert cut.weight([[40.0, 0.0]])[0] == pytest.approx(cut.upper)
+    raised = fit(flatten=0.0, clip=(1.5, 3.0), normalize=False)
+    assert raised.upper == raised.source_weight.max() == 1.5
     both = fit(clip=(0.5, 2.0), normalize=False)
     assert both.source_weight.min() == 0.5 and both.source_weight.max() == 2.0
     quantile = fit(clip="90%", normalize=False)
