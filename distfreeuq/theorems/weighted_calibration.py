@@ -13,6 +13,7 @@ from distfreeuq.calibration.result import coefficients
 from distfreeuq.calibration.temperature import TemperatureResult
 from distfreeuq.covariate_shift.calibration import covariate_shift_calibration
 from distfreeuq.theorems.claims import Claim
+from distfreeuq.theorems.density_ratios import TrueDiscriminator
 from distfreeuq.theorems.experiment import Experiment, Theorem
 from distfreeuq.theorems.finite_shift import FiniteShift
 from distfreeuq.theorems.importance_weights import (
@@ -122,32 +123,19 @@ TEMPERATURE = Theorem(
 # ------------------------------------------------------------- the terms of the bound
 
 
-class Discriminator:
-    """The true P(target | x) of four points, for samples as large as those fitted to.
-
-    `power` raises the ratio to a power: such a discriminator is not calibrated.
-    """
-
-    def __init__(self, power: float = 1.0) -> None:
-        self.power = power
-        self.odds = 1.0
-
-    def fit(self, x: FloatMatrix, y: IntArray) -> Discriminator:
-        """Take in the sizes of the samples."""
-        self.odds = float(y.sum() / (y.size - y.sum()))
-        return self
-
-    def predict_proba(self, x: FloatMatrix) -> FloatMatrix:
-        """Return P(source | x) and P(target | x)."""
-        ratio = FOUR_POINTS.ratio[x[:, 0].astype(np.int64)] ** self.power
-        target = self.odds * ratio / (1.0 + self.odds * ratio)
-        return np.column_stack([1.0 - target, target])
+def ratio_to_power(x: FloatMatrix, *, power: float) -> FloatArray:
+    """Return the ratio at rows (n, 1) of numbers of points, raised to a power."""
+    ratio: FloatArray = FOUR_POINTS.ratio[x[:, 0].astype(np.int64)] ** power
+    return ratio
 
 
 def printed_terms(
     generator: np.random.Generator, n_draws: int, *, n: int, power: float = 1.0
 ) -> dict[str, BoolArray]:
-    """Compare the printed terms with those of the theorem, by enumeration."""
+    """Compare the printed terms with those of the theorem, by enumeration.
+
+    A `power` of the ratio other than one makes a discriminator that is not calibrated.
+    """
     near = np.empty(n_draws, dtype=np.bool_)
     for i in range(n_draws):
         points, labels = FOUR_POINTS.rows(generator, n, FOUR_POINTS.p)
@@ -157,7 +145,7 @@ def printed_terms(
             labels,
             points.astype(np.float64),
             new.astype(np.float64),
-            ratio=Discriminator(power),
+            ratio=TrueDiscriminator(partial(ratio_to_power, power=power)),
             ratio_options={"calibrate": False, "normalize": False, "n_folds": 2},
             upper=float(FOUR_POINTS.ratio.max()),
             rng=generator,
