@@ -11,7 +11,8 @@ from scipy import stats
 from distfreeuq._typing import BoolArray, FloatMatrix
 from distfreeuq.binning.histogram import histogram_binning
 from distfreeuq.binning.simplex import SimplexCells
-from distfreeuq.theorems.bins import ELSEWHERE, FAMILY, IID, are_uniform, at_levels
+from distfreeuq.theorems.bin_rows import are_uniform, at_levels
+from distfreeuq.theorems.bins import ELSEWHERE, FAMILY, IID
 from distfreeuq.theorems.experiment import Experiment, Theorem
 
 FRESH = 400
