@@ -5,9 +5,9 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq._validate import Door
-from distfreeuq.calibration.importance import transform_weights
 from distfreeuq.calibration.rows import read_rows
 from distfreeuq.calibration.vector_loss import vector_loss
+from distfreeuq.covariate_shift.conditioning import condition
 
 
 def close(case):
@@ -77,9 +77,13 @@ def test_vector_scaling_objective(case):
 @pytest.mark.golden("calibration", "transform_weights")
 def test_weight_transform(case):
     inputs = case["inputs"]
-    weights = transform_weights(
-        np.array(inputs["w"]),
+    ratios = np.array(inputs["w"])
+    many = 10**9  # target rows: ratios down to 1e-9 are left as they are
+    conditioning = condition(
+        ratios,
+        many,
         flatten=inputs["flatten"],
         clip=(inputs["clip_lo"], inputs["clip_hi"]),
     )
+    weights = conditioning.weights(ratios)
     np.testing.assert_allclose(weights, case["expected"]["w"], **close(case))
