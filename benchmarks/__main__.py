@@ -2,6 +2,8 @@
 
 import argparse
 import importlib
+import math
+import os
 import pkgutil
 import time
 from collections.abc import Iterator
@@ -16,6 +18,8 @@ from .roofline import best_of, measure_roofline
 
 RESULTS = Path(__file__).parent / "results"
 STANDARD_EFFORT = {"budget": 0.5, "fewest": 3}
+SMALL = 200_000
+LARGE = "large"
 
 
 def families() -> list[str]:
@@ -24,12 +28,17 @@ def families() -> list[str]:
     return [name.removeprefix("jobs_") for name in modules if name.startswith("jobs_")]
 
 
-def selected_jobs(family: str, only: str | None) -> Iterator[Job]:
+def selected_jobs(family: str, only: str | None, small: bool) -> Iterator[Job]:
     """Yield the family's jobs one by one, so that only one job's arrays are alive."""
     if only != family and only in families():
         return
-    for job in importlib.import_module(f"benchmarks.jobs_{family}").jobs():
-        if only is None or only == family or only in job.name:
+    module = importlib.import_module(f"benchmarks.jobs_{family}")
+    if only is None and not getattr(module, "STANDARD", True):
+        return
+    for job in module.jobs():
+        chosen = only is None or only == family or only in job.name
+        entries = math.prod(job.size.get(axis, 1) for axis in ("n", "K"))
+        if chosen and not (small and entries > SMALL):
             yield job
 
 
@@ -40,14 +49,19 @@ def main() -> int:
     parser.add_argument(
         "--only", metavar="NAME", help="a family, a job, or a part of a job's name"
     )
+    parser.add_argument("--small", action="store_true", help="only small inputs")
+    parser.add_argument(
+        "--results", type=Path, metavar="FOLDER", help="write there, whatever was run"
+    )
     arguments = parser.parse_args()
     effort = {"budget": 0.1, "fewest": 1} if arguments.quick else STANDARD_EFFORT
 
-    start = time.perf_counter()
+    start, processor_start = time.perf_counter(), time.process_time()
+    load = [os.getloadavg()[0]]
     roofline = measure_roofline()
     outcomes: list[Outcome] = []
     for family in families():
-        for job in selected_jobs(family, arguments.only):
+        for job in selected_jobs(family, arguments.only, arguments.small):
             size = report.describe_size(job.size)
             print(f"{family}: {job.name} {job.variant} {size} {job.dtype}", flush=True)
             outcomes.append(measure(job, family, **effort))
@@ -55,15 +69,25 @@ def main() -> int:
     if not outcomes:
         parser.error(f"no job matches {arguments.only!r}; families: {families()}")
 
+    load.append(os.getloadavg()[0])
     text = report.table(outcomes, roofline) + "\n" + report.targets_table(outcomes)
     for module in missing_peers():
         text += f"{module}: not installed, skipped\n"
-    print(f"\n{text}\n{time.perf_counter() - start:.0f} s in all")
-    if arguments.only is None and not arguments.quick:
-        RESULTS.mkdir(exist_ok=True)
-        (RESULTS / "standard.txt").write_text(text)
-        (RESULTS / "standard.json").write_text(report.as_json(outcomes, roofline))
-        draw_growth(outcomes, roofline, RESULTS)
+    taken, processor = time.perf_counter() - start, time.process_time()
+    print(
+        f"\n{text}\n{taken:.0f} s in all, {processor - processor_start:.0f} s of it "
+        f"on a processor; load {load[0]:.1f} before and {load[1]:.1f} after"
+    )
+    whole = arguments.only in (None, LARGE) and not (arguments.quick or arguments.small)
+    if whole or arguments.results:
+        folder = arguments.results or RESULTS
+        folder.mkdir(parents=True, exist_ok=True)
+        stem = folder / (LARGE if arguments.only == LARGE else "standard")
+        stem.with_suffix(".txt").write_text(text)
+        stem.with_suffix(".json").write_text(
+            report.as_json(outcomes, roofline, load, missing_peers())
+        )
+        draw_growth(outcomes, roofline, folder)
     return 0
 
 

@@ -249,33 +249,42 @@ def _peak_bytes(threads: int, run: Run) -> int:
 _SAMPLE_SECONDS = 5e-3
 """A timed sample repeats the call until it takes this long."""
 
+_SLOW_SECONDS = 2.0
+"""What takes this long is run twice, and no more."""
+
 
 def _interleave(
     entries: list[tuple[str, int, Run]], budget: float, fewest: int
 ) -> list[list[Sample]]:
-    """Return the samples of every entry, run after run."""
-    calls = [_calls_per_sample(threads, run) for _, threads, run in entries]
+    """Return the samples of every entry, run after run.
+
+    A first call tells how many make a sample; where one does, it counts as a sample.
+    """
     samples: list[list[Sample]] = [[] for _ in entries]
+    calls = [1] * len(entries)
     spent = [0.0] * len(entries)
-    waiting = list(range(len(entries)))
     gc.disable()
     try:
-        while waiting:
+        for i, (_, threads, run) in enumerate(entries):
+            first = _sample(threads, run, 1)
+            if first.seconds < _SAMPLE_SECONDS:
+                calls[i] = math.ceil(_SAMPLE_SECONDS / first.seconds)
+            else:
+                samples[i].append(first)
+                spent[i] = first.seconds
+        while waiting := [
+            i
+            for i in range(len(entries))
+            if len(samples[i]) < (2 if spent[i] > _SLOW_SECONDS else fewest)
+            or spent[i] < budget
+        ]:
             for i in waiting:
                 _, threads, run = entries[i]
                 samples[i].append(_sample(threads, run, calls[i]))
                 spent[i] += samples[i][-1].seconds * calls[i]
-            waiting = [
-                i for i in waiting if len(samples[i]) < fewest or spent[i] < budget
-            ]
     finally:
         gc.enable()
     return samples
-
-
-def _calls_per_sample(threads: int, run: Run) -> int:
-    once = _sample(threads, run, 1).seconds
-    return 1 if once > _SAMPLE_SECONDS else math.ceil(_SAMPLE_SECONDS / once)
 
 
 def _sample(threads: int, run: Run, calls: int) -> Sample:

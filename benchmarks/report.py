@@ -13,7 +13,19 @@ import distfreeuq as dfu
 from .harness import OURS, Outcome, Target, Timing
 from .roofline import Roofline
 
-_PACKAGES = ("distfreeuq", "numpy", "scipy", "scikit-learn", "mapie")
+_PACKAGES = (
+    "distfreeuq",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "mapie",
+    "netcal",
+    "torch",
+    "abstention",
+    "quapy",
+    "uncertainty-calibration",
+    "densratio",
+)
 
 
 def environment() -> dict[str, Any]:
@@ -203,7 +215,12 @@ def bytes_text(size: float) -> str:
 # ------------------------------------------------------------------------- JSON
 
 
-def as_json(outcomes: Sequence[Outcome], roofline: Roofline) -> str:
+def as_json(
+    outcomes: Sequence[Outcome],
+    roofline: Roofline,
+    load: Sequence[float],
+    missing: Sequence[str],
+) -> str:
     """Return the whole run: no host names, no paths, no dates."""
     jobs = [
         {
@@ -226,15 +243,21 @@ def as_json(outcomes: Sequence[Outcome], roofline: Roofline) -> str:
                     "peak_bytes": timing.peak_bytes,
                     "ratios": _ratios(outcome, timing),
                     "limit": limit_fraction(outcome, timing, roofline)[1],
+                    "limit_kind": limit_fraction(outcome, timing, roofline)[0],
                 }
                 for timing in outcome.timings
             ],
-            "targets": [_plain_target(target) for target in outcome.job.targets],
+            "targets": [
+                {**_plain_target(target), "verdict": _target_row(outcome, target)[-1]}
+                for target in outcome.job.targets
+            ],
         }
         for outcome in outcomes
     ]
     whole = {
         "environment": environment(),
+        "load": [round(number, 2) for number in load],
+        "missing": list(missing),
         "roofline": {
             "read_bytes_per_second": roofline.read,
             "exponentials_per_second": roofline.exponentials,

@@ -1,0 +1,212 @@
+"""The docs page and the README's table, from the stored results of the last full run.
+
+``python -m benchmarks.pages`` writes ``docs/benchmarks.md`` and what stands between the
+two marks in ``README.md``. It measures nothing. ``--print FOLDER`` prints both instead,
+of the results in that folder.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from .harness import OURS
+from .report import BUSY, bytes_text, describe_size, seconds_text
+
+ROOT = Path(__file__).parents[1]
+RESULTS = Path(__file__).parent / "results"
+START, END = "<!-- speed table: begin -->", "<!-- speed table: end -->"
+
+FAMILIES = {
+    "sets": "Prediction sets",
+    "scores": "Scores and validation",
+    "quantile": "Quantiles and thresholds",
+    "metrics": "Metrics and assessment",
+    "scaling": "Calibration by scaling",
+    "calibrators": "Other calibrators, and predict",
+    "binning": "Bins of scores",
+    "more_bins": "Bins of matrices, evaluation of sets",
+    "label_shift": "Label shift, large",
+    "shift_sizes": "Label shift, three sizes",
+    "covariate_shift": "Covariate shift",
+    "overhead": "Small inputs",
+    "large": "Up to a hundred million rows",
+}
+
+Job = dict[str, Any]
+
+
+def main() -> None:
+    """Write both."""
+    printing = sys.argv[1:2] == ["--print"]
+    folder = Path(sys.argv[2]) if printing else RESULTS
+    paths = (folder / "standard.json", folder / "large.json")
+    runs = [json.loads(path.read_text()) for path in paths if path.exists()]
+    if not runs:
+        raise SystemExit("no results yet: run  python -m benchmarks  first")
+    if printing:
+        print(page(runs), *headline(runs[0]), sep="\n")
+        return
+    (ROOT / "docs" / "benchmarks.md").write_text(page(runs))
+    index = ROOT / "docs" / "index.md"
+    contents = index.read_text()
+    if "\nbenchmarks\n" not in contents:
+        index.write_text(contents.replace("\ntheory\n", "\ntheory\nbenchmarks\n"))
+    readme = ROOT / "README.md"
+    text = readme.read_text()
+    if START in text and END in text:
+        before, _, rest = text.partition(START)
+        _, _, after = rest.partition(END)
+        table = "\n".join(headline(runs[0]))
+        readme.write_text(f"{before}{START}\n{table}\n{END}{after}")
+    print("docs/benchmarks.md and README.md written")
+
+
+def page(runs: list[dict[str, Any]]) -> str:
+    """Return the docs page."""
+    first = runs[0]
+    lines = [
+        "# Benchmarks",
+        "",
+        "Written by `make bench` (`python -m benchmarks.pages`) from",
+        "`benchmarks/results/`; do not edit. Every implementation is given the same",
+        "arrays, results are checked to be equal before anything is timed, and a time",
+        "is the best of several interleaved runs. A ratio is another's time over ours:",
+        "above 1 we are faster. Memory is the peak of NumPy and Python, results",
+        "included. The limit is the share of our time that one read of the input at",
+        "full bandwidth, or the exponentials alone (e), would take.",
+        "",
+        *environment_lines(first),
+        "",
+        "## Targets",
+        "",
+        *targets(runs),
+        "",
+    ]
+    for family, title in FAMILIES.items():
+        jobs = [j for run in runs for j in run["jobs"] if j["family"] == family]
+        if not jobs:
+            continue
+        lines += [f"## {title}", ""]
+        figure = RESULTS / f"growth-{family}.svg"
+        if figure.exists():
+            place = f"../benchmarks/results/{figure.name}"
+            lines += [f"![Growth of times: {title.lower()}]({place})", ""]
+        lines += [*family_table(jobs), ""]
+    return "\n".join(lines)
+
+
+def environment_lines(run: dict[str, Any]) -> Iterator[str]:
+    """Yield processor, versions, rates, and how busy the machine was."""
+    there = run["environment"]
+    versions = ", ".join(f"{name} {v}" for name, v in there["versions"].items())
+    read = run["roofline"]["read_bytes_per_second"]
+    yield f"- Processor: {there['cpu']}, {there['threads']} threads, {there['system']}."
+    yield f"- Versions: {versions}."
+    yield (
+        f"- Read bandwidth: {read['1'] / 1e9:.1f} GB/s on one thread, "
+        f"{read['2'] / 1e9:.1f} on two; `np.exp`: "
+        f"{run['roofline']['exponentials_per_second'] / 1e6:.0f} million/s."
+    )
+    timings = [timing for job in run["jobs"] for timing in job["timings"]]
+    busy = sum(timing["waited"] > BUSY for timing in timings)
+    before, after = run["load"]
+    yield (
+        f"- Load of the machine: {before:.1f} before, {after:.1f} after; {busy} of "
+        f"{len(timings)} times waited for a processor for more than a tenth."
+    )
+    if run["missing"]:
+        yield f"- Not installed, and skipped: {', '.join(run['missing'])}."
+
+
+def targets(runs: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the table of all targets."""
+    yield "| job | size | wanted | 1 thread | 2 threads | |"
+    yield "|---|---|---|---:|---:|---|"
+    for run in runs:
+        for job in run["jobs"]:
+            for target in job["targets"]:
+                yield "| " + " | ".join(target_cells(job, target)) + " |"
+
+
+def target_cells(job: Job, target: dict[str, Any]) -> list[str]:
+    """Return job, size, what is wanted, what was got, and the verdict."""
+    ours = our_timings(job)
+    if "against" in target:
+        wanted = f"at least {target['ratio']:.3g}x {target['against']}"
+        other = next(
+            (t for t in job["timings"] if t["implementation"] == target["against"]),
+            None,
+        )
+        got = ["", ""]
+        if other is not None:
+            got = [f"{other['ratios'][str(t['threads'])]:.2f}x" for t in ours]
+    elif "seconds" in target:
+        wanted = f"under {seconds_text(target['seconds'])}"
+        got = [seconds_text(t["seconds"]) for t in ours]
+    else:
+        wanted = f"under {bytes_text(target['peak_bytes'])}"
+        got = [bytes_text(t["peak_bytes"]) for t in ours]
+    return [*job_cells(job), wanted, *[*got, ""][:2], target["verdict"]]
+
+
+def job_cells(job: Job) -> list[str]:
+    """Return name with its variant, and size with the precision."""
+    name = f"{job['name']}, {job['variant']}" if job["variant"] else job["name"]
+    size = describe_size(job["size"])
+    return [name, size if job["dtype"] == "float64" else f"{size} {job['dtype']}"]
+
+
+def our_timings(job: Job) -> list[dict[str, Any]]:
+    """Return ours, on one thread and on two."""
+    return [t for t in job["timings"] if t["implementation"] == OURS]
+
+
+def others(job: Job) -> list[dict[str, Any]]:
+    """Return the other implementations."""
+    return [t for t in job["timings"] if t["implementation"] != OURS]
+
+
+def family_table(jobs: list[Job]) -> Iterator[str]:
+    """Yield a row per job: our times, and every other's ratio."""
+    yield "| job | size | 1 thread | 2 threads | peak | limit | others: times slower |"
+    yield "|---|---|---:|---:|---:|---:|---|"
+    for job in jobs:
+        ours = our_timings(job)
+        times = [seconds_text(t["seconds"]) for t in ours]
+        ratios = [f"{t['implementation']} {t['ratios']['1']:.2f}" for t in others(job)]
+        limit = ours[0]["limit"]
+        cells = [
+            *job_cells(job),
+            *[*times, ""][:2],
+            bytes_text(ours[0]["peak_bytes"]),
+            f"{limit:.2f}{ours[0]['limit_kind']}" if limit else "",
+            "; ".join(ratios),
+        ]
+        yield "| " + " | ".join(cells) + " |"
+
+
+def headline(run: dict[str, Any]) -> Iterator[str]:
+    """Yield the README's table: the jobs that have a target against another."""
+    cpu = run["environment"]["cpu"]
+    yield f"Times of others over ours, measured side by side in one run ({cpu}):"
+    yield ""
+    yield "| job | size | others | 1 thread | 2 threads |"
+    yield "|---|---|---|---:|---:|"
+    for job in run["jobs"]:
+        asked = {target.get("against") for target in job["targets"]}
+        for timing in others(job):
+            if timing["implementation"] not in asked or job["dtype"] != "float64":
+                continue
+            if max(timing["ratios"].values()) < 1.0:  # a yardstick, such as one read
+                continue
+            ratios = [f"{ratio:.1f}x" for ratio in timing["ratios"].values()]
+            cells = [*job_cells(job), timing["implementation"], *[*ratios, ""][:2]]
+            yield "| " + " | ".join(cells) + " |"
+    yield ""
+    yield "All jobs, growth, memory and targets: [Benchmarks](docs/benchmarks.md)."
+
+
+if __name__ == "__main__":
+    main()
