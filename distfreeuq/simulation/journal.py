@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, NoReturn
 from distfreeuq._arrays import describe
 from distfreeuq._validate import Door
 from distfreeuq.exceptions import InputError
+from distfreeuq.simulation.replicates import text_of
 
 _FORMAT = "distfreeuq-simulation-1"
 _OPENING = f'{{"format": "{_FORMAT}"'.encode()
@@ -147,4 +148,4 @@ def _line(document: Mapping[str, Any]) -> bytes:
 
 def _plain(value: Any) -> Any:
     """Return what JSON has a form for."""
-    return value.tolist() if hasattr(value, "tolist") else repr(value)
+    return value.tolist() if hasattr(value, "tolist") else text_of(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -112,9 +113,14 @@ def _refuse(must: str, got: str) -> NoReturn:
 def name_of(thing: Any) -> str:
     """Return how a file and a summary call a procedure or a scenario."""
     if isinstance(thing, partial):
-        given = [repr(a) for a in thing.args]
-        given += [f"{key}={value!r}" for key, value in thing.keywords.items()]
+        given = [text_of(value) for value in thing.args]
+        given += [f"{key}={text_of(value)}" for key, value in thing.keywords.items()]
         return f"{name_of(thing.func)}({', '.join(given)})"
     if isinstance(thing, Scenario):
         return repr(thing)
     return str(getattr(thing, "__qualname__", type(thing).__qualname__))
+
+
+def text_of(value: Any) -> str:
+    """Return an object as text that is the same in every process."""
+    return re.sub(" at 0x[0-9a-f]+", "", repr(value))

@@ -28,6 +28,7 @@ from distfreeuq.simulation.replicates import (
     name_of,
     run_replicate,
     seed_of,
+    text_of,
 )
 from distfreeuq.simulation.result import ESTIMATES, SimulationResult
 
@@ -114,11 +115,12 @@ def simulate(
     if not callable(procedure):
         door.refuse("procedure", "a callable", describe(procedure))
     n_rep = door.count(n_rep, "n_rep", low=1)
-    given = dict(parameters or {})
+    given = _parameters(door, parameters)
+    progress = door.flag(progress, "progress")
     if n_jobs == 0 or isinstance(n_jobs, bool) or not isinstance(n_jobs, int):
         door.refuse("n_jobs", "an integer other than 0", describe(n_jobs))
+    seed = seed_of(rng)
     with Journal(file) if file is not None else nullcontext() as journal:
-        seed = seed_of(rng)
         if journal is not None:
             seed = _seed_on_file(journal, rng, seed)
             journal.begin(_header(source, procedure, given, seed))
@@ -161,6 +163,18 @@ def _scenario(door: Door, scenario: Any) -> Scenario | Draw:
     return chosen
 
 
+def _parameters(door: Door, parameters: Any) -> dict[str, Any]:
+    if parameters is None:
+        return {}
+    named = isinstance(parameters, Mapping) and all(
+        isinstance(key, str) for key in parameters
+    )
+    if not named:
+        must = "a mapping of the procedure's arguments by name"
+        door.refuse("parameters", must, describe(parameters))
+    return dict(parameters)
+
+
 def _header(
     source: Scenario | Draw,
     procedure: Procedure,
@@ -200,4 +214,4 @@ def _seed_on_file(journal: Journal, rng: RandomState, seed: int) -> int:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else repr(value)
+    return value if isinstance(value, str) else text_of(value)

@@ -1,9 +1,15 @@
 """The family of label shift: estimated weights, their regions, intervals and tests."""
 
-from distfreeuq.theorems import likelihood, weight_intervals, weight_regions
+from distfreeuq.theorems import (
+    likelihood,
+    weight_estimates,
+    weight_intervals,
+    weight_regions,
+)
 
 THEOREMS = (
     *weight_regions.THEOREMS,
+    *weight_estimates.THEOREMS,
     *weight_intervals.THEOREMS,
     *likelihood.THEOREMS,
 )

@@ -349,6 +349,9 @@ REFUSALS = [
     (partial(dfu.simulate, uniform, echo, 0), "'n_rep' parameter"),
     (partial(dfu.simulate, uniform, echo, 3, n_jobs=0), "'n_jobs' parameter"),
     (partial(dfu.simulate, uniform, echo, 3, rng=-1), "'rng' parameter of simulate"),
+    (partial(dfu.simulate, uniform, echo, 3, parameters=[1]), "'parameters' param"),
+    (partial(dfu.simulate, uniform, echo, 3, parameters={1: 2}), "'parameters' param"),
+    (partial(dfu.simulate, uniform, echo, 3, progress=2), "'progress' parameter"),
     (partial(dfu.simulate, uniform, echo, 3, file=5), "'file' parameter"),
     (partial(dfu.simulate, uniform, echo, 3, file="no/where/x"), "'file' parameter"),
     (partial(dfu.simulate, uniform, lambda u, rng: u, 3), "a dict of numbers"),
@@ -375,3 +378,26 @@ def test_partials_are_named_by_their_arguments():
         ).procedure
 
     assert run(5) == "some_numbers(n=5)"
+
+
+def test_what_has_no_name_of_its_own_is_told_by_its_kind_in_every_process(tmp_path):
+    file = tmp_path / "study.jsonl"
+    for _ in range(2):  # objects at other places in memory
+        run = partial(lambda toy, rng, how, more: {"x": 1.0}, how=object())
+        dfu.simulate("atoms", run, 2, parameters={"more": object()}, rng=0, file=file)
+    assert " at 0x" not in file.read_text()
+
+
+def test_a_bad_seed_leaves_no_file_behind(tmp_path):
+    with pytest.raises(InputError):
+        dfu.simulate(uniform, echo, 3, rng=-1, file=tmp_path / "study.jsonl")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_bar_begins_where_the_file_ends(tmp_path, capsys):
+    file = tmp_path / "study.jsonl"
+    dfu.simulate(uniform, echo, 3, rng=0, file=file)
+    dfu.simulate(uniform, echo, 4, rng=0, file=file, progress=True)
+    shown = capsys.readouterr().err
+    assert "3/4" in shown
+    assert "4/4" in shown
