@@ -125,7 +125,7 @@ def overshoot(scores: FloatMatrix, weights: FloatMatrix, alpha: float) -> FloatA
     return np.asarray(reached - (1.0 - alpha))
 
 
-EXACT = "(covered + 1/5 - overshoot) / (6/5)"
+EXACT = "covered - overshoot, scaled"
 _ROOM = 0.2
 """At least the overshoot where `EXACT` is claimed: it never exceeds alpha."""
 

@@ -51,9 +51,16 @@ def public(
         n=n,
     )
     rows = np.array([fit.class_counts[label] for fit in fits])
-    ranks = np.array([min(conformal_rank(int(m), alpha), m + 1) for m in rows])
-    excess = ranks / (rows + 1) - (1.0 - alpha)
+    excess = rank_excess(rows, alpha)
     return {"covered": covered, EXACT: exact_event(covered, excess, generator)}
+
+
+def rank_excess(rows: IntArray, alpha: float) -> FloatArray:
+    """Return by how much rank / (rows + 1) exceeds 1 - alpha, for classes of n rows."""
+    shares = {
+        n: min(conformal_rank(n, alpha), n + 1) / (n + 1) for n in set(rows.tolist())
+    }
+    return np.array([shares[n] for n in rows.tolist()]) - (1.0 - alpha)
 
 
 def batch(
@@ -79,7 +86,12 @@ def batch(
     )
     alphas = np.resize(ALPHAS, scenarios.get(scenario).n_classes)
     thresholds = draws.thresholds(lambda s, y: rule(s, y, alphas))
-    return {"covered": draws.covered(thresholds)}
+    covered = draws.covered(thresholds)
+    events = {"covered": covered}
+    if label is not None:
+        excess = rank_excess((draws.labels == label).sum(axis=1), ALPHAS[label])
+        events[EXACT] = exact_event(covered, excess, generator)
+    return events
 
 
 def one_for_all(scores: FloatArray, labels: IntArray, alphas: FloatArray) -> FloatArray:
@@ -135,7 +147,7 @@ COVERAGE = Theorem(
             Experiment(
                 f"three Gaussians, class {k}, n = 60",
                 partial(batch, scenario="three-gaussians", n=60, label=k),
-                covers(alpha),
+                (*covers(alpha), exactly(alpha, 0.015)),
             )
             for k, alpha in enumerate(ALPHAS)
         ),
