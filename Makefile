@@ -6,13 +6,16 @@ BIN := $(VENV)/bin
 PEERS ?= bench-light
 CORE := setup.py pyproject.toml distfreeuq/_version.py $(wildcard src_c/*)
 
-.PHONY: demo test lint type docs figures replicate bench bench-guard dist clean
+.PHONY: demo test verify lint type docs figures replicate bench bench-guard dist clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m distfreeuq demo
 
 test: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto -q
+
+verify: $(VENV)/installed
+	$(BIN)/python -m distfreeuq verify --fast --jobs -1
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
