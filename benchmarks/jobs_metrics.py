@@ -75,27 +75,12 @@ def top_label(n: int, n_classes: int, dtype: str = "float64") -> Job:
 
         return float(ECE(by_hand_metrics.N_BINS).measure(probs, labels))
 
-    def by_calibration() -> float:
-        import calibration
-
-        return float(
-            calibration.lower_bound_scaling_ce(
-                probs,
-                labels,
-                p=1,
-                debias=False,
-                num_bins=by_hand_metrics.N_BINS,
-                binning_scheme=calibration.get_equal_prob_bins,
-                mode="top-label",
-            )
-        )
-
     standard = (n, n_classes, dtype) == (*LARGE[0], "float64")
     peers = {"NumPy": by_numpy}
     if dtype == "float64":
         peers |= peer("netcal", "netcal", by_netcal)
         if n <= 10_000:
-            peers |= peer("calibration", "uncertainty-calibration", by_calibration)
+            peers |= uncertainty_calibration(probs, labels, "top-label")
     one_read = {"probs.sum()": probs.sum}
     return Job(
         name="top-label ECE",
@@ -120,25 +105,10 @@ def class_wise(n: int, n_classes: int, dtype: str = "float64") -> Job:
     """Return the job: class-wise ECE, validation included."""
     probs, labels = data.rows(n, n_classes, data.PEAKED, dtype)
 
-    def by_calibration() -> float:
-        import calibration
-
-        return float(
-            calibration.lower_bound_scaling_ce(
-                probs,
-                labels,
-                p=1,
-                debias=False,
-                num_bins=by_hand_metrics.N_BINS,
-                binning_scheme=calibration.get_equal_prob_bins,
-                mode="marginal",
-            )
-        )
-
     standard = (n, n_classes, dtype) == (100_000, 100, "float64")
     peers = {"NumPy": lambda: by_hand_metrics.classwise_ece(probs, labels)}
     if n * n_classes <= 1_000_000 and dtype == "float64":
-        peers |= peer("calibration", "uncertainty-calibration", by_calibration)
+        peers |= uncertainty_calibration(probs, labels, "marginal")
     return Job(
         name="class-wise ECE",
         size={"n": n, "K": n_classes},
@@ -150,6 +120,27 @@ def class_wise(n: int, n_classes: int, dtype: str = "float64") -> Job:
         targets=(Target("NumPy", ratio=10.0),) if standard else (),
         effort=1.0 if standard else 0.4,
     )
+
+
+def uncertainty_calibration(probs: Any, labels: Any, mode: str) -> dict[str, Any]:
+    """Return the peer's ECE of the predicted class, or averaged over the classes."""
+
+    def run() -> float:
+        import calibration
+
+        return float(
+            calibration.lower_bound_scaling_ce(
+                probs,
+                labels,
+                p=1,
+                debias=False,
+                num_bins=by_hand_metrics.N_BINS,
+                binning_scheme=calibration.get_equal_prob_bins,
+                mode=mode,
+            )
+        )
+
+    return peer("calibration", "uncertainty-calibration", run)
 
 
 def close_for(dtype: str) -> Callable[[Mapping[str, Any]], None]:

@@ -235,3 +235,19 @@ def test_comparison_is_paired(data):
     assert result.difference("ece")[1] == ece["difference"]
     assert result.interval("ece")[1].tolist() == [ece["low"], ece["high"]]
     assert "less plain" in str(result)
+
+
+def test_one_row():
+    result = dfu.assess([[0.3, 0.7]], [1], n_boot=20, n_sim=9, rng=0)
+    for name in ("ece", "max_gap", "max_ece", "average_ece", "classwise_ece"):
+        assert result[name] == pytest.approx(0.3)
+        assert result.interval(name) == pytest.approx((0.3, 0.3))
+    assert result["debiased_ece"] == result["overconfident_ece"] == 0.0
+
+
+def test_a_thousand_classes_leave_no_gaps():
+    rng = np.random.default_rng(3)
+    probs = rng.dirichlet(np.full(1000, 0.05), size=80)
+    result = dfu.assess(probs, rng.integers(0, 1000, 80), n_boot=20, n_sim=9, rng=0)
+    assert not result.to_frame().isna().any(axis=None)
+    assert result.by_class.shape == (1000, 6)

@@ -1,0 +1,80 @@
+"""What the benchmarks conclude from numbers; none is measured here."""
+
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks import guard, pages, report
+from benchmarks.harness import OURS, Job, Outcome, Target, Timing
+from benchmarks.roofline import Roofline
+
+STORED = {"counts": {"sets": 1_000_000, "call: ece": 100_000}}
+
+
+def test_guard_lets_noise_pass_and_catches_growth():
+    assert guard.judge({"sets": 1_020_000, "call: ece": 108_000}, STORED) == []
+    assert guard.judge({"sets": 500_000, "call: ece": 50_000}, STORED) == []
+    slower = guard.judge({"sets": 1_100_000, "call: ece": 120_000}, STORED)
+    assert slower == ["sets: +10.0%", "call: ece: +20.0%"]
+
+
+def test_guard_wants_the_same_cases():
+    assert guard.judge({"sets": 1_000_000, "new": 1}, STORED) == [
+        "call: ece: stored, but not counted",
+        "new: not stored",
+    ]
+
+
+def test_guard_reads_the_dumps_of_callgrind(tmp_path):
+    path = tmp_path / "counts.1"
+    path.write_text(
+        "desc: Trigger: Client Request: top-label ECE float64\n\nsummary: 1234\n"
+    )
+    assert guard.read_dump(path) == ("top-label ECE float64", 1234)
+    path.write_text("desc: Trigger: Program termination\n\nsummary: 99\n")
+    assert guard.read_dump(path) is None
+
+
+def timing(name, threads, seconds, waited=0.0):
+    return Timing(name, threads, seconds, seconds, seconds, waited, 3, 2_000_000)
+
+
+@pytest.fixture
+def run():
+    job = Job(
+        name="top-label ECE",
+        size={"n": 200_000, "K": 100},
+        ours=lambda: None,
+        reads=160_000_000,
+        targets=(
+            Target("NumPy", ratio=2.0),
+            Target("netcal", ratio=8.0),
+            Target(seconds=0.01),
+        ),
+    )
+    timings = (
+        timing(OURS, 1, 0.02),
+        timing(OURS, 2, 0.011, waited=0.3),
+        timing("NumPy", 0, 0.05),
+    )
+    roofline = Roofline(read={1: 1e10, 2: 1.6e10}, exponentials=2e8)
+    outcome = Outcome("metrics", job, timings)
+    return json.loads(report.as_json([outcome], roofline, [0.1, 0.2], ["netcal"]))
+
+
+def test_page_tells_ratios_targets_and_what_is_missing(run):
+    text = pages.page([run])
+    row = "| top-label ECE | n=200k K=100 |"
+    assert f"{row} at least 2x NumPy | 2.50x | 4.55x | met |" in text
+    assert f"{row} at least 8x netcal |  |  | not installed |" in text
+    assert f"{row} under 10 ms | 20 ms | 11 ms | NOT MET |" in text
+    assert f"{row} 20 ms | 11 ms | 2.0 MB | 0.80 | NumPy 2.50 |" in text
+    assert "skipped: netcal" in text and "1 of 3 times waited" in text
+    assert f"numpy {np.__version__}" in text
+
+
+def test_headline_has_the_peers_that_targets_name(run):
+    lines = list(pages.headline(run))
+    assert "| top-label ECE | n=200k K=100 | NumPy | 2.5x | 4.5x |" in lines
+    assert not any("netcal" in line for line in lines)
