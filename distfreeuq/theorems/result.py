@@ -118,11 +118,11 @@ class TheoremResult(Result):
     Examples
     --------
     >>> from distfreeuq import theorems
-    >>> result = theorems.verify("split-coverage-exact", rng=0)
+    >>> result = theorems.verify("aps-uniform", rng=0)
     >>> result
-    <TheoremResult split-coverage-exact: holds, controls caught>
+    <TheoremResult aps-uniform: holds, controls caught>
     >>> result.ok, result.verdicts
-    (True, {'split-coverage-exact': 'holds'})
+    (True, {'aps-uniform': 'holds'})
     >>> sorted(set(result.to_frame()["verdict"]))
     ['holds', 'violated']
     """
