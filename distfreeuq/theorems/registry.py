@@ -9,7 +9,14 @@ from distfreeuq._validate import Door
 from distfreeuq.exceptions import InputError
 from distfreeuq.theorems.experiment import Theorem
 
-FAMILIES = ("conformal", "label_shift", "binning", "covariate_shift", "assessment")
+FAMILIES = (
+    "conformal",
+    "label_shift",
+    "binning",
+    "covariate_shift",
+    "assessment",
+    "printed_intervals",
+)
 """Modules of this folder, each with a tuple ``THEOREMS``, in the order of tables."""
 
 _known: dict[str, Theorem] = {}
