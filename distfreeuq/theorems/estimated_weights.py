@@ -250,7 +250,7 @@ def estimated(estimator: Any, generator: np.random.Generator, m: int) -> Any:
 LIMIT = Theorem(
     name="label-shift-coverage-limit",
     title="Consistent weights cover in the limit",
-    reference=f"{PAPER_A}, Cor. 1; theory page, 1",
+    reference=f"{PAPER_A}, Cor. 1; theory page, 1.3",
     statement=(
         "liminf P(Y in C(X)) >= 1 - alpha as the estimated weights converge to the "
         "true ones: near them thresholds may jump upwards, never downwards. The "

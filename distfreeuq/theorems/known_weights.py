@@ -265,7 +265,7 @@ COVERAGE = Theorem(
 COVERAGE_EXACT = Theorem(
     name="label-shift-coverage-exact",
     title="Weighted conformal sets cover no more than they must",
-    reference=f"{PAPER_A}, Thm 2, upper side; theory page, 1",
+    reference=f"{PAPER_A}, Thm 2, upper side; theory page, 1.2",
     statement=(
         "P(Y in C(X)) = 1 - alpha + E[overshoot], by how much the mass up to the "
         "quantile exceeds 1 - alpha, if no two scores can tie; this is at most the "
