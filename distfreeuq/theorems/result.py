@@ -237,14 +237,15 @@ class TheoremResult(Result):
         """
         from distfreeuq import _summary
 
-        n_draws = sum(
-            {(c.theorem, c.experiment): c.draws for c in self.claims}.values()
-        )
+        draws: dict[tuple[str, str], int] = {}
+        for claim in self.claims:
+            key = claim.theorem, claim.experiment
+            draws[key] = max(claim.draws, draws.get(key, 0))
         facts = [
             ("Effort", self.effort),
             ("Seed", str(self.seed)),
             ("Claims", str(len(self.claims))),
-            ("Draws", str(n_draws)),
+            ("Draws", str(sum(draws.values()))),
         ]
         if len(self.theorems) == 1:
             one = self.theorems[0]
