@@ -130,12 +130,12 @@ def minimise_convex(
         length, new_loss, new_gradient = _search_line(
             evaluate, x, step, loss, decrement
         )
+        if model.is_exact and length < 1.0 and new_loss >= loss:
+            break  # no progress in floating point
         if length > 0.0:
             x = x + length * step
             model.learn(length * step, new_gradient - gradient)
             loss, gradient = new_loss, new_gradient
-        elif model.is_exact:
-            break  # no progress in floating point
         step, remaining = model.step(gradient)
         rate = min(remaining / decrement, 1.0)
         slow = length < 1.0 or remaining * rate**price > tolerance

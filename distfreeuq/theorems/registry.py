@@ -13,6 +13,7 @@ FAMILIES = (
     "conformal",
     "label_shift",
     "binning",
+    "scaling",
     "covariate_shift",
     "assessment",
     "printed_intervals",

@@ -1,0 +1,63 @@
+"""Newton's method where a loss has no minimum, or where the Hessian is dear."""
+
+import numpy as np
+import pytest
+
+from distfreeuq.calibration.newton import Curvature, minimise_convex
+
+NONE = np.zeros((1, 0))
+
+
+class Counted:
+    """A loss of one parameter that counts how often it is asked."""
+
+    def __init__(self, loss, slope, bend):
+        self.loss, self.slope, self.bend = loss, slope, bend
+        self.gradients = self.hessians = 0
+
+    def evaluate(self, x):
+        self.gradients += 1
+        return float(self.loss(x[0])), np.array([self.slope(x[0])])
+
+    def curvature(self, x):
+        self.hessians += 1
+        return Curvature(np.array([[self.bend(x[0])]]), NONE)
+
+
+def test_a_quadratic_takes_one_step():
+    problem = Counted(lambda x: (x - 3) ** 2, lambda x: 2 * (x - 3), lambda x: 2.0)
+    found = minimise_convex(problem.evaluate, problem.curvature, np.zeros(1))
+    assert found[0] == pytest.approx(3.0, abs=1e-15)
+    assert (problem.gradients, problem.hessians) == (2, 1)
+
+
+def test_a_loss_without_a_minimum_ends_where_rounding_does():
+    """log(1 + exp(-x)) written such that it is rounded at 1e-16."""
+    problem = Counted(
+        lambda x: np.log(1.0 + np.exp(-x)),
+        lambda x: -1.0 / (1.0 + np.exp(x)),
+        lambda x: np.exp(-x) / (1.0 + np.exp(-x)) ** 2,
+    )
+    found = minimise_convex(problem.evaluate, problem.curvature, np.zeros(1))
+    assert np.isfinite(found[0])
+    assert found[0] > 30.0
+    assert problem.hessians < 80
+
+
+def test_a_rough_metric_is_kept_while_hessians_are_dearer_than_steps():
+    def quartic(price):
+        problem = Counted(
+            lambda x: x**2 + 0.1 * x**4,
+            lambda x: 2 * x + 0.4 * x**3,
+            lambda x: 2 + 1.2 * x**2,
+        )
+        rough = Curvature(np.array([[2.2]]), NONE)
+        start = np.array([0.5])
+        found = minimise_convex(
+            problem.evaluate, problem.curvature, start, metric=rough, price=price
+        )
+        assert found[0] == pytest.approx(0.0, abs=1e-9)
+        return problem.hessians
+
+    assert quartic(price=100.0) == 0
+    assert quartic(price=0.1) > 0
