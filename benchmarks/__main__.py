@@ -61,11 +61,13 @@ def main() -> int:
     roofline = measure_roofline()
     outcomes: list[Outcome] = []
     for family in families():
+        n_before = len(outcomes)
         for job in selected_jobs(family, arguments.only, arguments.small):
             size = report.describe_size(job.size)
             print(f"{family}: {job.name} {job.variant} {size} {job.dtype}", flush=True)
             outcomes.append(measure(job, family, **effort))
-        roofline = best_of(roofline, measure_roofline())
+        if len(outcomes) > n_before:
+            roofline = best_of(roofline, measure_roofline())
     if not outcomes:
         parser.error(f"no job matches {arguments.only!r}; families: {families()}")
 

@@ -18,8 +18,30 @@ _OURS_COLOURS = {1: "#b2182b", 2: "#ef8a62"}
 _PEER_COLOURS = ("#2166ac", "#67a9cf", "#4d4d4d", "#999999", "#5ab4ac")
 
 
+HEADLINES = (
+    ("APS fit + sets", "K"),
+    ("APS fit + sets", "n"),
+    ("class-wise ECE", "K"),
+    ("top-label ECE", "n"),
+    ("uniform-mass fit + predict", "n"),
+    ("Platt scaling", "n"),
+)
+"""Panels of the figure that stands for all, by job and axis."""
+
+
 def draw_growth(outcomes: Sequence[Outcome], roofline: Roofline, folder: Path) -> None:
-    """Write ``growth-<family>`` as PNG and SVG for every family with enough sizes."""
+    """Write ``growth-<family>`` as PNG and SVG for every family with enough sizes.
+
+    And ``growth``, a choice of these.
+    """
+    chosen = {
+        (group[0].job.name, axis): (axis, group)
+        for axis, group in reversed(_panels(outcomes))  # the first of several stays
+        if (group[0].job.name, axis) in HEADLINES and group[0].job.dtype == "float64"
+    }
+    headlines = [chosen[key] for key in HEADLINES if key in chosen]
+    if headlines:
+        _draw_figure(headlines, roofline, folder / "growth")
     for family in dict.fromkeys(outcome.family for outcome in outcomes):
         own = [outcome for outcome in outcomes if outcome.family == family]
         panels = _panels(own)

@@ -1,8 +1,9 @@
 """Fixed inputs for the instruction counts: run under callgrind by `benchmarks.guard`.
 
-Every case is called once to warm up and once more between two marks, with the kernels
-on one thread. The inputs are large enough for the kernels to be nearly all of it, but
-for the last cases, which are what a call costs by itself.
+Every case is called twice to warm up and five times between two marks, which evens out
+what the allocator does, with the kernels on one thread. The inputs are large enough for
+the kernels to be nearly all of it, but for the last cases, which are what a call costs
+by itself.
 """
 
 import ctypes
@@ -22,6 +23,8 @@ from distfreeuq.label_shift.likelihood import maximise_likelihood
 from . import data
 
 Case = tuple[str, Callable[[], Any]]
+
+WARM_UP, CALLS = 2, 5
 
 
 def cases(rows: int) -> Iterator[Case]:
@@ -145,11 +148,13 @@ def main(library: str, rows: int) -> None:
     warnings.simplefilter("ignore", dfu.DistFreeWarning)
     dfu.set_num_threads(1)
     for name, call in cases(rows):
-        call()
+        for _ in range(WARM_UP):
+            call()
         gc.collect()
         gc.disable()
         marks.begin()
-        call()
+        for _ in range(CALLS):
+            call()
         marks.end(name.encode())
         gc.enable()
 

@@ -27,7 +27,7 @@ def jobs() -> Iterator[Job]:
 
 
 def thresholds(method: str, n: int) -> Job:
-    """Return the job: thresholds, in no more memory than the scores take."""
+    """Return the job: thresholds, in no more than twice the memory of the scores."""
     rng = np.random.default_rng(0)
     scores = rng.random(n)
     labels = rng.integers(0, N_CLASSES, n)
@@ -46,6 +46,7 @@ def thresholds(method: str, n: int) -> Job:
         reads=scores.nbytes + (0 if method == "exchangeable" else labels.nbytes),
         targets=(Target(peak_bytes=2.1 * scores.nbytes),),
         threads=(1,),
+        resident=True,
     )
 
 
@@ -59,6 +60,7 @@ def weighted_quantile(n: int) -> Job:
         reads=values.nbytes + weights.nbytes,
         targets=(Target(peak_bytes=2.1 * values.nbytes),),
         threads=(1,),
+        resident=True,
     )
 
 
@@ -72,4 +74,5 @@ def binning(n: int) -> Job:
         ours=lambda: dfu.histogram_binning(scores, labels, n_bins=100).frequencies,
         reads=scores.nbytes + labels.nbytes,
         targets=(Target(peak_bytes=4.2 * scores.nbytes),),
+        resident=True,
     )

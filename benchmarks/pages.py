@@ -29,7 +29,9 @@ FAMILIES = {
     "more_bins": "Bins of matrices, evaluation of sets",
     "label_shift": "Label shift, large",
     "shift_sizes": "Label shift, three sizes",
-    "covariate_shift": "Covariate shift",
+    "covariate_shift": "Covariate shift, three sizes",
+    "density_ratio": "Density ratios, large",
+    "feature_learning": "Feature learning",
     "overhead": "Small inputs",
     "large": "Up to a hundred million rows",
 }
@@ -84,10 +86,12 @@ def page(runs: list[dict[str, Any]]) -> str:
         *targets(runs),
         "",
     ]
-    for family, title in FAMILIES.items():
+    measured = [job["family"] for run in runs for job in run["jobs"]]
+    for family in dict.fromkeys((*FAMILIES, *measured)):
         jobs = [j for run in runs for j in run["jobs"] if j["family"] == family]
         if not jobs:
             continue
+        title = FAMILIES.get(family, family.replace("_", " ").capitalize())
         lines += [f"## {title}", ""]
         figure = RESULTS / f"growth-{family}.svg"
         if figure.exists():
@@ -204,6 +208,8 @@ def headline(run: dict[str, Any]) -> Iterator[str]:
             ratios = [f"{ratio:.1f}x" for ratio in timing["ratios"].values()]
             cells = [*job_cells(job), timing["implementation"], *[*ratios, ""][:2]]
             yield "| " + " | ".join(cells) + " |"
+    yield ""
+    yield "![Times against rows and classes](benchmarks/results/growth.svg)"
     yield ""
     yield "All jobs, growth, memory and targets: [Benchmarks](docs/benchmarks.md)."
 
