@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _VERDICTS = {"holds": BLUE, "violated": RED, "undecided": ORANGE}
 _ROW = 0.24
 """Height of a row in inches."""
+_COLUMNS = 3
+"""Of the legend."""
 _FARTHEST = 10.0
 """Tolerances from the claim at which the axis of many theorems ends."""
 
@@ -58,7 +60,7 @@ def _one_theorem(result: TheoremResult, frame: pd.DataFrame, ax: Axes | None) ->
                 marker=marker,
                 markersize=size,
                 color="black",
-                zorder=1.9,
+                zorder=2.1,
                 label=label,
             )
     names = frame["experiment"].where(~frame.duplicated(["control", "experiment"]), "")
@@ -119,6 +121,7 @@ def _intervals(
                 color=shade,
                 markerfacecolor=face,
                 markersize=5,
+                zorder=2.2,
                 label=label,
             )
 
@@ -137,12 +140,14 @@ def _rows(ax: Axes, frame: pd.DataFrame, names: list[str]) -> None:
 
 
 def _legend(ax: Axes, title: str) -> None:
-    ax.set_title(title, fontsize="medium", loc="left", pad=24)
+    handles, _ = ax.get_legend_handles_labels()
+    rows = -(-len(handles) // _COLUMNS)
+    ax.set_title(title, fontsize="medium", loc="left", pad=8 + 14 * rows)
     ax.legend(
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
         borderaxespad=0.2,
-        ncols=6,
+        ncols=_COLUMNS,
         frameon=False,
         fontsize="small",
         handletextpad=0.3,
