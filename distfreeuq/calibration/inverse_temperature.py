@@ -31,6 +31,7 @@ _MAX_PASSES = 200
 _PATIENCE = 4
 _GRID_RATIO = 1.4
 _SAMPLE_ROWS = 1024
+_ROUGH_BOUNDS = (1e-9, 1e9)
 
 Sums = FloatMatrix
 Evaluate = Callable[[FloatArray, BoolArray], Sums]
@@ -120,6 +121,17 @@ class LossInAlpha:
         sample = self.rows.every(stride)
         pooled = LossInAlpha(sample, np.zeros(sample.n, dtype=np.int64), 1, "nll")
         return float(pooled.minimise(bounds, pooled(np.ones(1))).alphas[0])
+
+
+def rough_alpha(rows: CalibrationRows) -> float:
+    """Return the common alpha of few rows: where maps with more parameters start.
+
+    1 where all of these rows are correct, and no alpha is large enough.
+    """
+    sample = rows.every(max(1, rows.n // _SAMPLE_ROWS))
+    losses = LossInAlpha(sample, np.zeros(sample.n, dtype=np.int64), 1, "nll")
+    found = losses.minimise(_ROUGH_BOUNDS, losses(np.ones(1)))
+    return 1.0 if found.at_bound[0] > 0 else float(found.alphas[0])
 
 
 def solve_increasing(

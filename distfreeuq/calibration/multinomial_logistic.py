@@ -9,6 +9,7 @@ import numpy as np
 
 from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix
 from distfreeuq.calibration.gram import Gram
+from distfreeuq.calibration.inverse_temperature import rough_alpha
 from distfreeuq.calibration.newton import Curvature, minimise_convex
 from distfreeuq.calibration.rows import CalibrationRows
 from distfreeuq.calibration.vector_loss import ABSENT_BIAS, FLAT
@@ -44,18 +45,16 @@ def fit_multinomial(rows: CalibrationRows, ridge: float) -> LinearMap:
     present = np.bincount(rows.labels, rows.weights, n_classes) > 0.0
     free = present | (ridge > 0.0)
     problem = _MultinomialLoss(rows, free, ridge)
-    neutral = np.zeros(problem.n_parameters)
+    start = problem.multiple_of_identity(rough_alpha(rows))
     std_err = np.full((n_classes, n_classes + 1), np.nan)
     lost = ~free
     if problem.n_parameters <= MAX_NEWTON_PARAMETERS:
-        price = 2.0 + neutral.size / 20.0  # of a Hessian in gradients, as measured
-        theta = minimise_convex(
-            problem.evaluate, problem.curvature, neutral, price=price
-        )
+        price = 2.0 + start.size / 20.0  # of a Hessian in gradients, as measured
+        theta = minimise_convex(problem.evaluate, problem.curvature, start, price=price)
         std_err[free], ran_off = problem.std_err(theta)
         lost[free] = ran_off
     else:
-        theta = _minimise_lbfgs(problem, neutral)
+        theta = _minimise_lbfgs(problem, start)
     change = problem.expand(theta)
     return LinearMap(
         coef=np.eye(n_classes) + change[:, :-1],
@@ -84,6 +83,11 @@ class _MultinomialLoss:
         change[~self.free, -1] = ABSENT_BIAS
         change[self.free] = theta.reshape(self.n_free, self.n_features)
         return change
+
+    def multiple_of_identity(self, alpha: float) -> FloatArray:
+        """Return the parameters of logits times alpha, the nearest to no change."""
+        change = (alpha - 1.0) * np.eye(self.rows.n_classes, self.n_features)[self.free]
+        return np.asarray((change - change.mean(axis=0)).ravel())
 
     def evaluate(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss and its gradient."""

@@ -137,11 +137,13 @@ def minimise_convex(
             model.learn(length * step, new_gradient - gradient)
             loss, gradient = new_loss, new_gradient
         step, remaining = model.step(gradient)
-        rate = min(remaining / decrement, 1.0)
-        slow = length < 1.0 or remaining * rate**price > tolerance
-        if slow and remaining > tolerance and not model.is_exact:
+        rate = min(abs(remaining) / decrement, 1.0)
+        slow = length < 1.0 or abs(remaining) * rate**price > tolerance
+        if slow and abs(remaining) > tolerance and not model.is_exact:
             model = _Model(curvature(x), is_exact=True)
             step, remaining = model.step(gradient)
+        if remaining < 0.0:
+            break  # curvature lost in rounding: steps would lead uphill
         decrement = remaining
     return x
 

@@ -12,15 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix
-from distfreeuq.calibration.inverse_temperature import LossInAlpha
+from distfreeuq.calibration.inverse_temperature import rough_alpha
 from distfreeuq.calibration.newton import Curvature, minimise_convex
 from distfreeuq.calibration.rows import CalibrationRows
 from distfreeuq.calibration.vector_loss import FLAT, ScoreProducts, VectorLoss
 
 MAX_HESSIAN_PARAMETERS = 1000
 """Beyond these no Hessian is made: L-BFGS, and no standard errors."""
-_START_ROWS = 1024
-_START_BOUNDS = (1e-9, 1e9)
 _SAMPLE_PER_PARAMETER = 25
 _SAMPLE_RIDGE = 1e-3
 _METRIC_RIDGE = 1e-5
@@ -92,7 +90,7 @@ def minimise(problem: VectorLoss) -> FloatArray:
     if size > MAX_HESSIAN_PARAMETERS:
         return minimise_without_hessian(problem)
     price = 2.0 + size / 30.0  # of a Hessian in gradients, as measured
-    start, metric = _one_temperature(problem), None
+    start, metric = rough_alpha(problem.rows) * problem.neutral, None
     stride = problem.rows.n // (_SAMPLE_PER_PARAMETER * size)
     if stride >= 3:
         rows, free, ridge = problem.rows.every(stride), problem.free, problem.ridge
@@ -115,16 +113,6 @@ def minimise(problem: VectorLoss) -> FloatArray:
         price=price,
         tolerance=_NEAR,
     )
-
-
-def _one_temperature(problem: VectorLoss) -> FloatArray:
-    """Return the parameters of a common scale, fitted to few rows: a start."""
-    sample = problem.rows.every(max(1, problem.rows.n // _START_ROWS))
-    losses = LossInAlpha(sample, np.zeros(sample.n, dtype=np.int64), 1, "nll")
-    found = losses.minimise(_START_BOUNDS, losses(np.ones(1)))
-    # where all few rows are correct, no scale is large enough
-    alpha = 1.0 if found.at_bound[0] > 0 else float(found.alphas[0])
-    return problem.neutral * alpha
 
 
 def minimise_without_hessian(problem: VectorLoss) -> FloatArray:

@@ -155,3 +155,25 @@ def test_slope_is_for_two_classes():
 def test_smoothing_is_for_two_classes():
     with pytest.raises(dfu.InputError, match="False for more than two classes"):
         dfu.platt_scaling(*draws(100, 3, 7), smoothing=True)
+
+
+@pytest.mark.parametrize("size", [1e-4, 1e4])
+def test_the_unit_of_the_logits_does_not_matter(size):
+    rng = np.random.default_rng(21)
+    logits = rng.normal(0.0, 2.0, (400, 3))
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    fit = dfu.platt_scaling(logits, labels)
+    other = dfu.platt_scaling(size * logits, labels)
+    probs = other.predict(size * logits)
+    np.testing.assert_allclose(probs, fit.predict(logits), atol=1e-7)
+    assert other.loss_after == pytest.approx(fit.loss_after, abs=1e-10)
+
+
+def test_huge_logits_that_tell_nothing():
+    """Three values, 1e4 apart: curvature near the start is lost in rounding."""
+    rng = np.random.default_rng(22)
+    logits = rng.choice([-1e4, 0.0, 1e4], (100, 3))
+    fit = dfu.platt_scaling(logits, rng.integers(0, 3, 100))
+    assert np.isfinite(fit.coef).all()
+    assert fit.loss_after <= np.log(3.0)
+    assert np.isfinite(fit.predict(logits)).all()
