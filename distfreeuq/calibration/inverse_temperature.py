@@ -27,6 +27,8 @@ from distfreeuq.calibration.rows import (
 _LAST_STEP = 2e-7
 """Relative length of a Newton step that is taken without another pass: its square is
 what remains, and the loss is known along it to the third order."""
+_ROUGH_STEP = 0.02
+"""The same for a sample, which knows alpha to about three per cent."""
 _MAX_PASSES = 200
 _PATIENCE = 4
 _GRID_RATIO = 1.4
@@ -85,7 +87,13 @@ class LossInAlpha:
             confidence=self.confidence,
         )
 
-    def minimise(self, bounds: tuple[float, float], at_one: Sums) -> Minimum:
+    def minimise(
+        self,
+        bounds: tuple[float, float],
+        at_one: Sums,
+        *,
+        last_step: float = _LAST_STEP,
+    ) -> Minimum:
         """Return every group's minimiser within the bounds.
 
         `at_one` (G, 5) are the sums at alpha = 1, which every caller has at hand.
@@ -96,8 +104,10 @@ class LossInAlpha:
         guess[self._all_correct(at_one)] = bounds[1]
         if bounds[0] <= 1.0 <= bounds[1]:
             start = np.ones(self.n_groups)
-            return solve_increasing(self, bounds, start, known=at_one, guess=guess)
-        return solve_increasing(self, bounds, guess)
+            return solve_increasing(
+                self, bounds, start, known=at_one, guess=guess, last_step=last_step
+            )
+        return solve_increasing(self, bounds, guess, last_step=last_step)
 
     def _all_correct(self, at_one: Sums) -> BoolArray:
         """Return which groups have no wrong row: their loss falls with T for ever."""
@@ -120,7 +130,9 @@ class LossInAlpha:
             return np.nan if bounds[0] <= 1.0 <= bounds[1] else float(np.mean(bounds))
         sample = self.rows.every(stride)
         pooled = LossInAlpha(sample, np.zeros(sample.n, dtype=np.int64), 1, "nll")
-        return float(pooled.minimise(bounds, pooled(np.ones(1))).alphas[0])
+        at_one = pooled(np.ones(1))
+        found = pooled.minimise(bounds, at_one, last_step=_ROUGH_STEP)
+        return float(found.alphas[0])
 
 
 def rough_alpha(rows: CalibrationRows) -> float:
@@ -130,7 +142,8 @@ def rough_alpha(rows: CalibrationRows) -> float:
     """
     sample = rows.every(max(1, rows.n // _SAMPLE_ROWS))
     losses = LossInAlpha(sample, np.zeros(sample.n, dtype=np.int64), 1, "nll")
-    found = losses.minimise(_ROUGH_BOUNDS, losses(np.ones(1)))
+    at_one = losses(np.ones(1))
+    found = losses.minimise(_ROUGH_BOUNDS, at_one, last_step=_ROUGH_STEP)
     return 1.0 if found.at_bound[0] > 0 else float(found.alphas[0])
 
 
@@ -179,7 +192,8 @@ def solve_increasing(
         fresh = known if known is not None and count == 0 else evaluate(search.x, todo)
         sums[todo] = fresh[todo]
         done = search.update(sums[:, GRADIENT], sums[:, CURVATURE], todo)
-        _take_last_steps(search.x, sums, done & (search.at_bound == 0), bounds)
+        inside = done & (search.at_bound == 0)
+        _take_last_steps(search.x, sums, inside, bounds, max(last_step, _LAST_STEP))
         todo &= ~done
         if not todo.any():
             break
@@ -188,12 +202,16 @@ def solve_increasing(
 
 
 def _take_last_steps(
-    alphas: FloatArray, sums: Sums, found: BoolArray, bounds: tuple[float, float]
+    alphas: FloatArray,
+    sums: Sums,
+    found: BoolArray,
+    bounds: tuple[float, float],
+    longest: float,
 ) -> None:
     """Move minimisers by the Newton step that is left, and the sums with them."""
     with np.errstate(divide="ignore", invalid="ignore"):
         step = np.abs(sums[:, GRADIENT] / sums[:, CURVATURE])
-    found = found & (step <= _LAST_STEP * alphas) & (sums[:, CURVATURE] > 0.0)
+    found = found & (step <= longest * alphas) & (sums[:, CURVATURE] > 0.0)
     gradient, curvature = sums[found, GRADIENT], sums[found, CURVATURE]
     alphas[found] = np.clip(alphas[found] - gradient / curvature, *bounds)
     sums[found, LOSS] -= 0.5 * gradient**2 / curvature
