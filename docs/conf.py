@@ -29,7 +29,8 @@ exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 
 # The reference: a page per family lists names, autosummary makes a page for each.
-autosummary_generate = True
+# (Named one by one: "True" means the pages of the last build, without new ones.)
+autosummary_generate = [f"api/{page.name}" for page in (HERE / "api").glob("*.md")]
 autodoc_typehints = "none"
 default_role = "py:obj"  # `bbse` in a docstring is a link
 numpydoc_show_class_members = False
