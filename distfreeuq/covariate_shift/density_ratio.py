@@ -195,7 +195,7 @@ def density_ratio(
         target_ratio=read_only(found.target_ratio),
         conditioning=conditioning,
         held_out=options.held_out,
-        auc=auc_interval(found.source_ratio, found.target_ratio),
+        auc=auc_interval(found.source_ratio, found.target_ratio, cross_fitted=True),
         uncovered=uncovered,
         features=features,
         notes=(*found.notes, *_mean_note(found.source_ratio)),

@@ -101,7 +101,8 @@ def fit_neighbours(
     near_source, near_target = _count(source, target, source, k + 1)
     of_source = _ratio(near_source - 1, near_target, n - 1, m)
     near_source, near_target = _count(source, target, target, k)
-    of_target = _ratio(near_source, near_target - 1, n, m - 1)
+    # by the same factor, so that equal counts are equal ratios
+    of_target = _ratio(near_source, near_target - 1, n - 1, m)
     return RatioEstimate(model, of_source, of_target)
 
 

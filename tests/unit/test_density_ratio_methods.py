@@ -36,9 +36,9 @@ def test_neighbours_by_hand():
     # source 0 without itself: the next is at 1; one target (0.5); (2/4) * 1
     # source 1: at 1; two targets (0.5, 2.0); source 3: at 2; targets 2, 2.5, 3.5
     np.testing.assert_allclose(found.source_ratio, [0.5, 1.0, 1.5])
-    # target 2.0 without itself: two source rows at 1, target 2.5 nearer: (3/3) * 1/2
+    # target 2.0 without itself: two source rows at 1, target 2.5 nearer: (2/4) * 1/2
     # target 3.5: source at 0.5, no other target within
-    np.testing.assert_allclose(found.target_ratio, [0.0, 0.5, 1.0, 0.0])
+    np.testing.assert_allclose(found.target_ratio, [0.0, 0.25, 0.5, 0.0])
 
 
 @pytest.mark.parametrize("d", [1, 9], ids=["trees", "all distances"])
@@ -50,7 +50,7 @@ def test_neighbours_with_repeated_rows(d):
     # with one neighbour it is the same ball, and the same three rows in it
     one = fit_neighbours(rows, rows, 1)
     np.testing.assert_allclose(one.source_ratio, found.source_ratio)
-    np.testing.assert_allclose(one.target_ratio, (20 / 19) * 3 / 4)
+    np.testing.assert_allclose(one.target_ratio, (19 / 20) * 3 / 4)
 
 
 # ------------------------------------------------------------------ least squares
