@@ -44,6 +44,10 @@ class AndersonRubin:
         residual, noise = self._residual(w)
         return float(residual @ np.linalg.solve(noise, residual))
 
+    def limit(self, alpha: float) -> float:
+        """Return what the statistic exceeds with probability alpha, in the limit."""
+        return float(special.chdtri(self.df, alpha))
+
     def scores(self, w: FloatArray) -> FloatArray:
         """Return the standardised residuals, whose squares add up to the statistic."""
         from scipy.linalg import solve_triangular
@@ -84,7 +88,7 @@ def anderson_rubin_intervals(confusion: Confusion, alpha: float) -> FloatMatrix:
     from scipy.optimize import nnls
 
     test = AndersonRubin(confusion)
-    limit = float(special.chdtri(test.df, alpha))
+    limit = test.limit(alpha)
     best = test.smallest(nnls(test.c, test.mu)[0])
     if test.statistic(best) > limit:
         warnings.warn(

@@ -144,7 +144,7 @@ UNIFORM_MASS = Theorem(
             ("canonical", "own edges", 8, 3),
             ("canonical", "own edges", 60, 6),
             ("canonical", "other rows", 30, 5),
-            ("canonical", "split", 60, 5),
+            ("canonical", "split", 8, 3),
             ("classwise", "own edges", 15, 4),
             ("top-label", "own edges", 15, 4),
         )

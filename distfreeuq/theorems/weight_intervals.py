@@ -101,13 +101,19 @@ def anderson_rubin(
     *,
     accuracy: float,
     n: int,
-    df: int = 3,
+    df: int | None = None,
 ) -> dict[str, BoolArray]:
-    """Ask whether the region {w : statistic <= chi^2} holds all weights."""
-    limit = special.chdtri(df, ALPHA)
+    """Ask whether the region {w : statistic <= chi^2} holds all weights.
+
+    With `df`, of so many degrees of freedom in place of the package's own.
+    """
     drawn = confusions(generator, n_draws, conditional=of_accuracy(accuracy), n=n, m=n)
-    statistics = [AndersonRubin(c).statistic(WEIGHT) for c in drawn]
-    return {"holds all": np.array(statistics) <= limit}
+    held = np.empty(n_draws, dtype=np.bool_)
+    for i, confusion in enumerate(drawn):
+        test = AndersonRubin(confusion)
+        limit = test.limit(ALPHA) if df is None else special.chdtri(df, ALPHA)
+        held[i] = test.statistic(WEIGHT) <= limit
+    return {"holds all": held}
 
 
 # ----------------------------------------------------------- intervals, and broken ones

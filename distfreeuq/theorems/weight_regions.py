@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from distfreeuq._typing import BoolArray, FloatMatrix
+from distfreeuq.bounds import clopper_pearson
 from distfreeuq.label_shift.black_box import bbse
 from distfreeuq.label_shift.confusion import (
     Confusion,
@@ -96,6 +98,13 @@ def without_noise(confusion: Confusion, delta: float) -> Polytope:
     return Polytope(c, c, mu, mu, True)
 
 
+def without_union(confusion: Confusion, delta: float) -> Polytope:
+    """Return the region with all of delta for each of the K^2 + K cells."""
+    lower, upper = clopper_pearson(confusion.joint, confusion.n, delta)
+    mu_low, mu_high = clopper_pearson(confusion.target, confusion.m, delta)
+    return Polytope(lower, upper, mu_low, mu_high, True)
+
+
 def too_fast(confusion: Confusion, delta: float) -> Box:
     """Return the ball with deviations of order 1/N in place of 1/sqrt(N)."""
     raw, room = solve(confusion), conditioning(confusion).smallest
@@ -109,6 +118,14 @@ def holds(delta: float, tolerance: float = 0.03) -> tuple[Claim, ...]:
     """Return the claim of every region."""
     return (Claim("holds", at_least=1.0 - delta, tolerance=tolerance),)
 
+
+SHARPEST: dict[str, Any] = {
+    "conditional": np.eye(3),
+    "n": 10**9,
+    "m": 3000,
+    "delta": 0.5,
+}
+"""Where nothing but the target's predictions is uncertain, the region is narrowest."""
 
 POLYTOPE = Theorem(
     name="bbse-region",
@@ -169,8 +186,20 @@ POLYTOPE = Theorem(
             )
             for n, m, delta in ((20, 30, 0.1), (300, 500, 0.5))
         ),
+        Experiment(
+            "counts, perfect classifier, known source, m = 3000, delta = 0.5",
+            partial(of_counts, region=exact_region, **SHARPEST),
+            holds(0.5),
+            batch=200,
+        ),
     ),
     controls=(
+        Experiment(
+            "every cell at level delta",
+            partial(of_counts, region=without_union, **SHARPEST),
+            holds(0.5),
+            batch=200,
+        ),
         Experiment(
             "weights inverted: p/q",
             partial(
