@@ -234,6 +234,32 @@ THEOREM_4 = Theorem(
 # ---------------------------------------------------------------- known, bounded w(x)
 
 
+def steep_rows(
+    generator: np.random.Generator, n_draws: int, *, bound: str, bounded: bool = True
+) -> dict[str, BoolArray]:
+    """Weight uniform scores by 21 s^20, and toss a coin for the label.
+
+    The rows are worth a tenth of their number: without the factor U / mean weight, as
+    if not `bounded`, Hoeffding's bound would be that of rows of equal weight.
+    """
+    failed = np.empty(n_draws, dtype=np.bool_)
+    for i in range(n_draws):
+        scores = generator.random(800)
+        weights = 21.0 * scores**20
+        fit = histogram_binning(
+            scores,
+            generator.integers(2, size=800),
+            scheme=[0.0, 1.0],
+            sample_weight=weights,
+            weight_bound=21.0,
+            bound=bound,
+            alpha=0.3,
+        )
+        radius = fit.radius if bounded else fit.radius * weights.mean() / 21.0
+        failed[i] = bool((2.0 * np.abs(fit.frequencies[:, 1] - 0.5) > radius).any())
+    return {"some bin fails": failed}
+
+
 def weighted_rows(
     generator: np.random.Generator, n_draws: int, *, bound: str, weighted: bool = True
 ) -> dict[str, BoolArray]:
@@ -275,14 +301,21 @@ WEIGHTED = Theorem(
     family=FAMILY,
     experiments=tuple(
         Experiment(
-            f"{bound}, ratio up to 2, n = 800",
-            partial(weighted_rows, bound=bound),
+            f"{bound}, ratio up to {largest}, n = 800",
+            partial(draw, bound=bound),
             fails(0.3, 0.1),
             batch=50,
         )
+        for draw, largest in ((weighted_rows, 2), (steep_rows, 21))
         for bound in ("auto", "hoeffding", "chernoff", "bernstein")
     ),
     controls=(
+        Experiment(
+            "without the bound of the weights",
+            partial(steep_rows, bound="hoeffding", bounded=False),
+            fails(0.3, 0.1),
+            batch=50,
+        ),
         Experiment(
             "rows not weighted",
             partial(weighted_rows, bound="auto", weighted=False),

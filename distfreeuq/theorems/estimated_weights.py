@@ -23,6 +23,7 @@ from distfreeuq.label_shift.regions import Box
 from distfreeuq.label_shift.total_variation import (
     coverage_with_weights,
     total_variation,
+    total_variation_bound,
 )
 from distfreeuq.theorems.claims import Claim
 from distfreeuq.theorems.draws import scored_draws, simplex_rows
@@ -238,6 +239,33 @@ def stated(
     return {"statement true": true}
 
 
+def variation_bound(
+    generator: np.random.Generator, n_draws: int, *, factor: float = 1.0
+) -> dict[str, BoolArray]:
+    """Compare the bound over regions of the weights, points among them, with the truth.
+
+    At a point with a known source prior it is the total variation itself; a `factor`
+    below one makes a bound that is none.
+    """
+    below = np.empty(n_draws, dtype=np.bool_)
+    for i in range(n_draws):
+        k = int(generator.integers(2, 10))
+        p, q, implied = generator.dirichlet(np.ones(k), size=3)
+        width = float(generator.choice([0.0, 0.3]))
+        less, more = (
+            1.0 - width * generator.random(k),
+            1.0 + width * generator.random(k),
+        )
+        bound = total_variation_bound(
+            generator.exponential() * implied / p,
+            Box(less * q / p, more * q / p, True),
+            less * p,
+            more * p,
+        )
+        below[i] = factor * bound < total_variation(implied, q) - 1e-12
+    return {"bound below the total variation": below}
+
+
 def estimated(estimator: Any, generator: np.random.Generator, m: int) -> Any:
     """Return an estimate from m rows of each domain."""
     x, labels = TOY.sample(m, "source", rng=generator)
@@ -396,8 +424,20 @@ VARIATION = Theorem(
             (Claim("statement true", at_least=0.9, tolerance=0.06),),
             batch=20,
         ),
+        Experiment(
+            "the bound over random boxes and points",
+            variation_bound,
+            (Claim("bound below the total variation", at_most=0.0),),
+            batch=50,
+        ),
     ),
     controls=(
+        Experiment(
+            "half of the bound over boxes and points",
+            partial(variation_bound, factor=0.5),
+            (Claim("bound below the total variation", at_most=0.0),),
+            batch=50,
+        ),
         Experiment(
             "total variation left out",
             partial(fixed_weights, n=100, alpha=0.1, used=WRONG),

@@ -116,6 +116,8 @@ def batch(
         used, own = 1.0 / used, 1.0 / own
     elif broken == "own mass dropped":
         own = np.zeros_like(own)
+    elif broken == "own mass one":
+        own = np.ones_like(own)
     elif broken == "sorted apart":
         used = np.sort(used, axis=1)
         scores[:, :-1] = np.sort(scores[:, :-1], axis=1)
@@ -181,11 +183,14 @@ COVERAGE = Theorem(
     assumptions=ASSUMPTIONS,
     family=FAMILY,
     experiments=(
-        Experiment(
-            "public: normal drift, n = 40",
-            partial(public, n=40, alpha=0.2),
-            covers(0.2, 0.02),
-            batch=400,
+        *(
+            Experiment(
+                f"public: normal drift, n = {n}",
+                partial(public, n=n, alpha=0.2),
+                covers(0.2, 0.02),
+                batch=400,
+            )
+            for n in (9, 40)
         ),
         *(
             Experiment(
@@ -212,6 +217,11 @@ COVERAGE = Theorem(
                 ("weights inverted", "inverted"),
                 ("the new row's own mass dropped", "own mass dropped"),
             )
+        ),
+        Experiment(
+            "the new row's weight taken for the mean",
+            partial(batch, n=9, alpha=0.2, broken="own mass one"),
+            covers(0.2),
         ),
         Experiment(
             "weights sorted apart from their scores",

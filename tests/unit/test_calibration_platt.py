@@ -94,17 +94,20 @@ def test_multinomial_equals_scikit_learn(weighted):
     assert fit.bias.sum() == pytest.approx(0.0, abs=1e-9)
 
 
-def test_multinomial_standard_errors_are_the_sandwich():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_multinomial_standard_errors_are_the_sandwich(weighted):
     logits, labels = draws(400, 3, 3)
-    fit = dfu.platt_scaling(logits, labels)
+    weights = np.random.default_rng(4).exponential(size=400) if weighted else None
+    fit = dfu.platt_scaling(logits, labels, sample_weight=weights)
+    weights = np.ones(400) if weights is None else weights
     features = np.column_stack([logits, np.ones(400)])
     probs = fit.predict(logits)
     residual = probs - np.eye(3)[labels]
     hessian = np.zeros((12, 12))
     meat = np.zeros((12, 12))
-    for x, p, r in zip(features, probs, residual, strict=True):
-        hessian += np.kron(np.diag(p) - np.outer(p, p), np.outer(x, x))
-        score = np.kron(r, x)
+    for x, p, r, w in zip(features, probs, residual, weights, strict=True):
+        hessian += w * np.kron(np.diag(p) - np.outer(p, p), np.outer(x, x))
+        score = w * np.kron(r, x)
         meat += np.outer(score, score)
     bread = np.linalg.pinv(hessian, rcond=1e-10)
     variances = np.diag(bread @ meat @ bread).reshape(3, 4)

@@ -255,6 +255,11 @@ def test_stratified_threshold_by_hand():
     scores, labels = np.arange(1.0, 6.0), np.zeros(5, int)
     assert stratified_pac_threshold(scores, labels, np.ones(1), 0.4, 0.1) == 5.0
     assert stratified_pac_threshold(scores, labels, np.ones(1), 0.3, 0.1) == np.inf
+    # two classes share delta: both have 0.05^(1/5) = 0.549, and so has any mean of them
+    scores, labels = np.tile(scores, 2), np.repeat([0, 1], 5)
+    prior = np.array([0.3, 0.7])
+    assert stratified_pac_threshold(scores, labels, prior, 0.46, 0.1) == 5.0
+    assert stratified_pac_threshold(scores, labels, prior, 0.44, 0.1) == np.inf
 
 
 # ------------------------------------------------------------ total variation
