@@ -6,7 +6,7 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special
 
 from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix
 from distfreeuq.calibration.result import coefficients
@@ -25,6 +25,20 @@ def row_weights() -> FloatArray:
     n_rows = population().masses.size // N_CLASSES
     weights = np.exp(np.random.default_rng(1).normal(0.0, 1.0, n_rows))
     return np.repeat(weights, N_CLASSES)
+
+
+def best_temperature(importance: FloatArray) -> float:
+    """Return the temperature of the population's smallest loss, by a line search."""
+    pop = population()
+    masses, labels = pop.masses * importance, pop.labels[:, None]
+
+    def loss(temperature: float) -> float:
+        z = pop.logits / temperature
+        own = np.take_along_axis(z, labels, axis=1)[:, 0]
+        return float(masses @ (special.logsumexp(z, axis=1) - own))
+
+    found = optimize.minimize_scalar(loss, bounds=(0.1, 20.0), method="bounded")
+    return float(found.x)
 
 
 def likelihood_error(
@@ -57,9 +71,7 @@ def temperature_intervals(
     """
     pop = population()
     importance = row_weights() if weighted else np.ones(pop.masses.size)
-    best = temperature_scaling(
-        pop.logits, pop.labels, sample_weight=pop.masses * importance
-    ).temperature
+    best = best_temperature(importance)
     estimates, errors = np.empty((2, n_draws))
     for i in range(n_draws):
         rows = generator.choice(pop.masses.size, n, p=pop.masses)
