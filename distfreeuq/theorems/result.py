@@ -250,7 +250,10 @@ class TheoremResult(Result):
         if len(self.theorems) == 1:
             one = self.theorems[0]
             title = one.title
-            verdict = self.verdicts[one.name]
+            verdict: str = self.verdicts[one.name]
+            controls = self.outcomes(one.name, control=True).values()
+            if any(outcome != "caught" for outcome in controls):
+                verdict += ", a control not caught"
             facts = [("Theorem", one.name), ("Verdict", verdict), *facts]
             tables = self._claim_tables(seconds)
             notes = [

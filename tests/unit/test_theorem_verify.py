@@ -68,6 +68,7 @@ def test_a_control_that_does_not_fail_is_missed():
     assert result.outcomes("fair-coin", control=True) == {"bent coin": "missed"}
     assert not result.ok and result.exit_code == 1
     assert repr(result) == "<TheoremResult fair-coin: holds, controls not caught>"
+    assert "holds, a control not caught" in str(result)
 
 
 def test_too_few_draws_leave_it_undecided_and_say_so():
