@@ -17,7 +17,7 @@ from .harness import Job, Outcome, measure, missing_peers
 from .roofline import best_of, measure_roofline
 
 RESULTS = Path(__file__).parent / "results"
-STANDARD_EFFORT = {"budget": 0.5, "fewest": 3}
+STANDARD_EFFORT = {"budget": 0.25, "fewest": 2}
 SMALL = 200_000
 LARGE = "large"
 
