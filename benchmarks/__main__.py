@@ -12,7 +12,6 @@ from pathlib import Path
 import benchmarks
 
 from . import report
-from .figure import draw_growth
 from .harness import Job, Outcome, measure, missing_peers
 from .roofline import best_of, measure_roofline
 
@@ -89,7 +88,6 @@ def main() -> int:
         stem.with_suffix(".json").write_text(
             report.as_json(outcomes, roofline, load, missing_peers())
         )
-        draw_growth(outcomes, roofline, folder)
     return 0
 
 

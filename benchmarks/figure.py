@@ -1,22 +1,22 @@
-"""Growth with n and with K, log-log: ours, the peers, and the memory-bandwidth line."""
+"""Growth with n and with K, log-log: ours, the peers, and the memory-bandwidth line.
+
+Drawn from stored results, so that a figure can be made anew without measuring anew.
+"""
 
 from collections import defaultdict
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from .harness import Job, Outcome
 from .report import describe_size, implementation_name
-from .roofline import Roofline
 
 _COLUMNS = 3
 _OURS_COLOURS = {1: "#b2182b", 2: "#ef8a62"}
 _PEER_COLOURS = ("#2166ac", "#67a9cf", "#4d4d4d", "#999999", "#5ab4ac")
-
 
 HEADLINES = (
     ("APS fit + sets", "K"),
@@ -28,87 +28,93 @@ HEADLINES = (
 )
 """Panels of the figure that stands for all, by job and axis."""
 
+Job = dict[str, Any]
+Panel = tuple[str, list[Job]]
+"""The axis along which the jobs differ, and the jobs in order."""
 
-def draw_growth(outcomes: Sequence[Outcome], roofline: Roofline, folder: Path) -> None:
-    """Write ``growth-<family>`` as PNG and SVG for every family with enough sizes.
 
-    And ``growth``, a choice of these.
+def draw_growth(run: dict[str, Any], folder: Path) -> None:
+    """Write ``growth-<family>.svg`` for every family with enough sizes.
+
+    And ``growth.svg``, a choice of these.
     """
+    bandwidth = run["roofline"]["read_bytes_per_second"]["1"]
     chosen = {
-        (group[0].job.name, axis): (axis, group)
-        for axis, group in reversed(_panels(outcomes))  # the first of several stays
-        if (group[0].job.name, axis) in HEADLINES and group[0].job.dtype == "float64"
+        (group[0]["name"], axis): (axis, group)
+        for axis, group in reversed(_panels(run["jobs"]))  # the first of several stays
+        if group[0]["dtype"] == "float64"
     }
     headlines = [chosen[key] for key in HEADLINES if key in chosen]
     if headlines:
-        _draw_figure(headlines, roofline, folder / "growth")
-    for family in dict.fromkeys(outcome.family for outcome in outcomes):
-        own = [outcome for outcome in outcomes if outcome.family == family]
-        panels = _panels(own)
+        _draw_figure(headlines, bandwidth, folder / "growth.svg")
+    for family in dict.fromkeys(job["family"] for job in run["jobs"]):
+        panels = _panels([job for job in run["jobs"] if job["family"] == family])
         if panels:
-            _draw_figure(panels, roofline, folder / f"growth-{family}")
+            _draw_figure(panels, bandwidth, folder / f"growth-{family}.svg")
 
 
-def _draw_figure(
-    panels: list[tuple[str, list[Outcome]]], roofline: Roofline, stem: Path
-) -> None:
-    """Draw a panel for every job that has at least three sizes along one axis."""
-    n_rows = -(-len(panels) // _COLUMNS)
-    figure = Figure(figsize=(4.4 * _COLUMNS, 3.6 * n_rows), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(n_rows, _COLUMNS, squeeze=False).ravel()
-    for ax, (axis, group) in zip(axes, panels, strict=False):
-        _draw_panel(ax, axis, group, roofline)
-    for ax in axes[len(panels) :]:
-        ax.set_axis_off()
-    # Without dates and random names the files depend on the numbers alone.
-    with matplotlib.rc_context({"svg.hashsalt": stem.name}):
-        figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
-    figure.savefig(stem.with_suffix(".png"), dpi=100)
-
-
-def _panels(outcomes: Sequence[Outcome]) -> list[tuple[str, list[Outcome]]]:
-    groups: dict[tuple[object, ...], list[Outcome]] = defaultdict(list)
-    for outcome in outcomes:
-        job = outcome.job
-        for axis in job.size:
-            fixed = tuple(item for item in job.size.items() if item[0] != axis)
-            groups[job.name, job.variant, job.dtype, axis, fixed].append(outcome)
+def _panels(jobs: list[Job]) -> list[Panel]:
+    """Return a panel for every job that has at least three sizes along one axis."""
+    groups: dict[tuple[Any, ...], list[Job]] = defaultdict(list)
+    for job in jobs:
+        for axis in job["size"]:
+            fixed = tuple(item for item in job["size"].items() if item[0] != axis)
+            groups[axis, job["name"], job["variant"], job["dtype"], fixed].append(job)
     return [
-        (str(key[3]), sorted(group, key=lambda o: o.job.size[str(key[3])]))
+        (key[0], sorted(group, key=lambda job: job["size"][key[0]]))
         for key, group in groups.items()
         if len(group) >= 3
     ]
 
 
-def _draw_panel(ax: Axes, axis: str, group: list[Outcome], roofline: Roofline) -> None:
+def _draw_figure(panels: list[Panel], bandwidth: float, path: Path) -> None:
+    n_rows = -(-len(panels) // _COLUMNS)
+    # Some peers change matplotlib's settings when they are imported. Without dates and
+    # random names the file depends on the numbers alone.
+    settings = {**matplotlib.rcParamsDefault, "svg.hashsalt": path.stem}
+    settings.pop("backend")
+    with matplotlib.rc_context(settings):
+        figure = Figure(figsize=(4.4 * _COLUMNS, 4.2 * n_rows), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.subplots(n_rows, _COLUMNS, squeeze=False).ravel()
+        for ax, (axis, group) in zip(axes, panels, strict=False):
+            _draw_panel(ax, axis, group, bandwidth)
+        for ax in axes[len(panels) :]:
+            ax.set_axis_off()
+        figure.savefig(path, metadata={"Date": None})
+
+
+def _draw_panel(ax: Axes, axis: str, group: list[Job], bandwidth: float) -> None:
     curves: dict[tuple[str, int], list[tuple[int, float]]] = defaultdict(list)
-    for outcome in group:
-        for timing in outcome.timings:
-            key = (implementation_name(timing), timing.threads)
-            curves[key].append((outcome.job.size[axis], timing.seconds))
+    for job in group:
+        for timing in job["timings"]:
+            threads = timing["threads"]
+            name = implementation_name(timing["implementation"], threads)
+            curves[name, threads].append((job["size"][axis], timing["seconds"]))
     colours = iter(_PEER_COLOURS)
     for (name, threads), points in curves.items():
         colour = _OURS_COLOURS[threads] if threads else next(colours)
         ax.plot(
             *zip(*points, strict=True), "o-", color=colour, label=name, ms=4, lw=1.5
         )
-    if all(outcome.job.reads for outcome in group):
-        limit = [
-            (outcome.job.size[axis], outcome.job.reads / roofline.bandwidth(1))
-            for outcome in group
-        ]
-        label = "one read of the input"
-        ax.plot(*zip(*limit, strict=True), "k:", label=label, lw=1)
+    if all(job["reads"] for job in group):
+        limit = [(job["size"][axis], job["reads"] / bandwidth) for job in group]
+        ax.plot(*zip(*limit, strict=True), "k:", label="one read of the input", lw=1)
     ax.set(xscale="log", yscale="log", xlabel=axis, ylabel="seconds")
-    ax.set_title(_title(group[0].job, axis), fontsize=9)
+    ax.set_title(_title(group[0], axis), fontsize=10)
     ax.grid(True, which="major", lw=0.4, alpha=0.5)
-    ax.legend(fontsize=7, frameon=False)
+    ax.legend(
+        fontsize=8,
+        frameon=False,
+        ncols=2,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.18),
+    )
 
 
 def _title(job: Job, axis: str) -> str:
-    fixed = {name: value for name, value in job.size.items() if name != axis}
-    parts = [job.name, job.variant, describe_size(fixed)]
-    if job.dtype != "float64":
-        parts.append(job.dtype)
+    fixed = {name: value for name, value in job["size"].items() if name != axis}
+    parts = [job["name"], job["variant"], describe_size(fixed)]
+    if job["dtype"] != "float64":
+        parts.append(job["dtype"])
     return ", ".join(part for part in parts if part)

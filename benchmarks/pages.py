@@ -1,8 +1,9 @@
-"""The docs page and the README's table, from the stored results of the last full run.
+"""Figures, docs page and README's table, from the stored results of the last full run.
 
-``python -m benchmarks.pages`` writes ``docs/benchmarks.md`` and what stands between the
-two marks in ``README.md``. It measures nothing. ``--print FOLDER`` prints both instead,
-of the results in that folder.
+``python -m benchmarks.pages`` draws the figures of growth, and writes
+``docs/benchmarks.md`` and what stands between the two marks in ``README.md``. It
+measures nothing. ``--print FOLDER`` prints page and table instead, of the results in
+that folder.
 """
 
 import json
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from .figure import draw_growth
 from .harness import OURS
 from .report import BUSY, bytes_text, describe_size, seconds_text
 
@@ -50,6 +52,7 @@ def main() -> None:
     if printing:
         print(page(runs), *headline(runs[0]), sep="\n")
         return
+    draw_growth(runs[0], RESULTS)
     (ROOT / "docs" / "benchmarks.md").write_text(page(runs))
     index = ROOT / "docs" / "index.md"
     contents = index.read_text()

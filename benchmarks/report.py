@@ -111,7 +111,7 @@ def _job_rows(outcome: Outcome, roofline: Roofline) -> Iterable[list[str]]:
         ratios = [f"{outcome.ratio(timing, t):.2f}" for t in job.threads]
         yield [
             *first,
-            implementation_name(timing),
+            implementation_name(timing.name, timing.threads),
             seconds_text(timing.seconds) + ("*" if timing.waited > BUSY else ""),
             *[*ratios, ""][:2],
             bytes_text(timing.peak_bytes),
@@ -180,11 +180,9 @@ def _aligned(cells: list[list[str]], text_columns: int) -> list[str]:
     ]
 
 
-def implementation_name(timing: Timing) -> str:
-    """Return the name as printed, ours with its threads."""
-    if not timing.threads:
-        return timing.name
-    return f"{timing.name}, {timing.threads} thread{'s' if timing.threads > 1 else ''}"
+def implementation_name(name: str, threads: int) -> str:
+    """Return the name as printed, ours with its threads (peers have 0)."""
+    return f"{name}, {threads} thread{'s' if threads > 1 else ''}" if threads else name
 
 
 def describe_size(size: Any) -> str:
