@@ -6,7 +6,7 @@ contiguous and checked, and shares memory with the input wherever that already w
 
 from collections.abc import Iterable
 from numbers import Real
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -39,6 +39,27 @@ LARGEST = float(np.finfo(np.float64).max)
 SMALLEST = float(np.nextafter(0.0, 1.0))
 _BELOW_ONE = float(np.nextafter(1.0, 0.0))
 _LARGEST_COUNT = 2**31 - 1
+
+
+class UncheckedProbs(NamedTuple):
+    """A matrix of probabilities for a kernel that checks its rows in the same read.
+
+    Attributes
+    ----------
+    matrix : ndarray (n, K)
+    tolerance : float
+        Of the row sums.
+    """
+
+    matrix: FloatMatrix
+    tolerance: float
+    door: "Door"
+    parameter: str
+
+    def refuse(self, row: int) -> None:
+        """Refuse the row that a kernel has found to be bad; -1 stands for none."""
+        if row >= 0:
+            self.door.refuse_row(self.matrix, row, self.parameter, self.tolerance)
 
 
 class Door:
@@ -134,56 +155,57 @@ class Door:
         self, value: ArrayLike, parameter: str = "probs", classes: Any = None
     ) -> tuple[FloatMatrix, Classes]:
         """Return checked probabilities (n, K), and the classes of their columns."""
-        matrix = self._probability_matrix(value, parameter)
-        columns = _labels.column_names(self, value, parameter)
-        return matrix, self.classes(classes, columns, matrix.shape[1])
+        rows, names = self.unchecked_probs(value, parameter, classes)
+        return self._check_rows(rows), names
 
     def new_probs(
         self, value: ArrayLike, classes: Classes, parameter: str = "probs"
     ) -> FloatMatrix:
         """Return checked probabilities for a fit with these classes."""
-        matrix = self._probability_matrix(value, parameter)
-        if matrix.shape[1] != len(classes):
+        rows = self.unchecked_new_probs(value, classes, parameter)
+        return self._check_rows(rows)
+
+    def unchecked_probs(
+        self, value: ArrayLike, parameter: str = "probs", classes: Any = None
+    ) -> tuple[UncheckedProbs, Classes]:
+        """Return what `probs` does, for a kernel that checks rows on its way."""
+        rows = self._probability_rows(value, parameter)
+        columns = _labels.column_names(self, value, parameter)
+        return rows, self.classes(classes, columns, rows.matrix.shape[1])
+
+    def unchecked_new_probs(
+        self, value: ArrayLike, classes: Classes, parameter: str = "probs"
+    ) -> UncheckedProbs:
+        """Return what `new_probs` does, for a kernel that checks rows on its way."""
+        rows = self._probability_rows(value, parameter)
+        if rows.matrix.shape[1] != len(classes):
             must = f"of shape (n, {len(classes)}), as in the fit"
             self.refuse(parameter, must, f"shape {np.shape(value)}")
         columns = _labels.column_names(self, value, parameter)
         if columns is not None and _labels.contradict(columns, classes):
             must = f"with the fit's columns in the fit's order, {listed(classes)}"
             self.refuse(parameter, must, listed(columns))
+        return rows
+
+    def _check_rows(self, rows: UncheckedProbs) -> FloatMatrix:
+        matrix, tolerance = rows.matrix, rows.tolerance
+        threads = threads_for(matrix.size)
+        rows.refuse(_checks._first_bad_row(matrix, True, tolerance, threads))
         return matrix
 
-    def unchecked_probs(
-        self, value: ArrayLike, parameter: str = "probs", classes: Any = None
-    ) -> tuple[FloatMatrix, Classes, float]:
-        """Return probabilities for a kernel that checks rows on its way, as `probs`.
-
-        The third is the tolerance of the row sums; `refuse_row` is for what it finds.
-        """
-        matrix, tolerance = self._matrix_and_tolerance(value, parameter)
-        columns = _labels.column_names(self, value, parameter)
-        return matrix, self.classes(classes, columns, matrix.shape[1]), tolerance
-
-    def _probability_matrix(self, value: ArrayLike, parameter: str) -> FloatMatrix:
-        matrix, tolerance = self._matrix_and_tolerance(value, parameter)
-        row = _checks._first_bad_row(matrix, True, tolerance, threads_for(matrix.size))
-        if row >= 0:
-            self.refuse_row(matrix, row, parameter, tolerance)
-        return matrix
-
-    def _matrix_and_tolerance(
-        self, value: ArrayLike, parameter: str
-    ) -> tuple[FloatMatrix, float]:
+    def _probability_rows(self, value: ArrayLike, parameter: str) -> UncheckedProbs:
         array = self.array(value, parameter, "probabilities")
         matrix = self._floats(array, parameter, "probabilities")
         if matrix.ndim == 1:  # checked, and complementary by construction
-            return self._binary(matrix, parameter), _SUM_TOLERANCE[4]
+            matrix = self._binary(matrix, parameter)
+            return UncheckedProbs(matrix, _SUM_TOLERANCE[4], self, parameter)
         if matrix.ndim != 2 or matrix.shape[1] < 2:
             must = "of shape (n, K) with K >= 2, or (n,) for the probability of class 1"
             self.refuse(parameter, must, shape_of(array))
         tolerance = _SUM_TOLERANCE_DOUBLE
         if array.dtype.kind == "f":
             tolerance = _SUM_TOLERANCE.get(array.dtype.itemsize, tolerance)
-        return matrix, tolerance
+        return UncheckedProbs(matrix, tolerance, self, parameter)
 
     def logits(
         self, value: ArrayLike, parameter: str = "logits", classes: Any = None

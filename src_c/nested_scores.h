@@ -19,8 +19,12 @@
 #include <string.h>
 #include "masses_above.h"
 #include "portability.h"
+#include "simplex_rows.h"
 
 enum { SCORE_LAC, SCORE_APS, SCORE_RAPS, SCORE_SAPS, SCORE_RANK, SCORE_MARGIN };
+
+/* What a kernel returns if it does not return a row. */
+enum { ALL_GOOD = -1, NO_MEMORY = -2 };
 
 typedef struct {
     int kind;
@@ -48,6 +52,80 @@ ALWAYS_INLINE double score_at(const nested_score *s, double mass_above, double n
     default: /* SCORE_MARGIN */
         return rival - p;
     }
+}
+
+/* BLOCK_ROWS rows of at most FEW_COLUMNS probabilities, a column at a time: the entries
+   of label k are those from k * BLOCK_ROWS on, so that every row has a lane of its own. */
+typedef struct {
+    double p[FEW_COLUMNS * BLOCK_ROWS], p_on_grid[FEW_COLUMNS * BLOCK_ROWS];
+    double top[BLOCK_ROWS], next[BLOCK_ROWS]; /* the two largest, equal if they tie */
+} row_block;
+
+/* Scores of one label in each row, by its own probabilities `own`. The kind is known where
+   this is inlined, so that what it does not need falls away. */
+ALWAYS_INLINE void score_block_as(nested_score s, const row_block *b, ptrdiff_t K,
+                                  const double *RESTRICT own, const double *RESTRICT u,
+                                  double *RESTRICT out)
+{
+    double mass[BLOCK_ROWS] = {0.0}, count[BLOCK_ROWS] = {0.0};
+    for (ptrdiff_t k = 0; k < K && s.kind != SCORE_LAC && s.kind != SCORE_MARGIN; k++) {
+        const double *p = b->p + k * BLOCK_ROWS, *on_grid_k = b->p_on_grid + k * BLOCK_ROWS;
+        PRAGMA(omp simd)
+        for (int r = 0; r < BLOCK_ROWS; r++) {
+            mass[r] += p[r] > own[r] ? on_grid_k[r] : 0.0;
+            count[r] += p[r] > own[r] ? 1.0 : 0.0;
+        }
+    }
+    PRAGMA(omp simd)
+    for (int r = 0; r < BLOCK_ROWS; r++) {
+        double rival = own[r] == b->top[r] ? b->next[r] : b->top[r];
+        out[r] = score_at(&s, mass[r], count[r], own[r], b->top[r], rival, u[r]);
+    }
+}
+
+/* A loop for each kind of score, without a branch inside. */
+#define FOR_KIND(known_kind, loop) \
+    case known_kind:               \
+        known.kind = known_kind;   \
+        loop;                      \
+        break;
+
+ALWAYS_INLINE void score_block(const nested_score *s, const row_block *b, ptrdiff_t K,
+                               const double *own, const double *u, double *out)
+{
+    nested_score known = *s;
+    switch (s->kind) {
+        FOR_KIND(SCORE_LAC, score_block_as(known, b, K, own, u, out))
+        FOR_KIND(SCORE_APS, score_block_as(known, b, K, own, u, out))
+        FOR_KIND(SCORE_RAPS, score_block_as(known, b, K, own, u, out))
+        FOR_KIND(SCORE_SAPS, score_block_as(known, b, K, own, u, out))
+        FOR_KIND(SCORE_RANK, score_block_as(known, b, K, own, u, out))
+        FOR_KIND(SCORE_MARGIN, score_block_as(known, b, K, own, u, out))
+    }
+}
+
+/* Sets of a block of rows by thresholds of their own, or of the labels. */
+ALWAYS_INLINE void mark_block(const nested_score *s, const row_block *b, ptrdiff_t K,
+                              const double *uniforms, const double *thresholds,
+                              int one_per_row, int never_empty, uint8_t *RESTRICT in_sets,
+                              int64_t *RESTRICT sizes)
+{
+    int64_t size[BLOCK_ROWS] = {0}, is_in[BLOCK_ROWS];
+    double score[BLOCK_ROWS], threshold[BLOCK_ROWS];
+    for (ptrdiff_t k = 0; k < K; k++) {
+        const double *p = b->p + k * BLOCK_ROWS;
+        score_block(s, b, K, p, uniforms, score);
+        for (int r = 0; r < BLOCK_ROWS && (k == 0 || !one_per_row); r++)
+            threshold[r] = thresholds[one_per_row ? r : k];
+        PRAGMA(omp simd)
+        for (int r = 0; r < BLOCK_ROWS; r++) {
+            is_in[r] = (score[r] <= threshold[r]) | (never_empty & (p[r] == b->top[r]));
+            size[r] += is_in[r];
+        }
+        for (int r = 0; r < BLOCK_ROWS; r++)
+            in_sets[r * K + k] = (uint8_t)is_in[r];
+    }
+    memcpy(sizes, size, sizeof size);
 }
 
 /* Room for what is known of some labels of one row, in one piece of memory. */
@@ -93,23 +171,12 @@ ALWAYS_INLINE void score_labels(const nested_score *s, row_buffers *b, ptrdiff_t
         masses_above_few(b->p, m, b->mass_above, b->n_above);
     else
         masses_above_many(b->p, m, b->mass_above, b->n_above, b->by_size);
-    nested_score known = *s; /* a loop for each kind, without a branch inside */
+    nested_score known = *s;
     switch (s->kind) {
-    case SCORE_APS:
-        known.kind = SCORE_APS;
-        score_as(known, b, m, mass_before, n_before, top, u, out);
-        break;
-    case SCORE_RAPS:
-        known.kind = SCORE_RAPS;
-        score_as(known, b, m, mass_before, n_before, top, u, out);
-        break;
-    case SCORE_SAPS:
-        known.kind = SCORE_SAPS;
-        score_as(known, b, m, mass_before, n_before, top, u, out);
-        break;
-    default:
-        known.kind = SCORE_RANK;
-        score_as(known, b, m, mass_before, n_before, top, u, out);
+        FOR_KIND(SCORE_APS, score_as(known, b, m, mass_before, n_before, top, u, out))
+        FOR_KIND(SCORE_RAPS, score_as(known, b, m, mass_before, n_before, top, u, out))
+        FOR_KIND(SCORE_SAPS, score_as(known, b, m, mass_before, n_before, top, u, out))
+        FOR_KIND(SCORE_RANK, score_as(known, b, m, mass_before, n_before, top, u, out))
     }
 }
 

@@ -1,5 +1,7 @@
 /* Compiled twice by nested_scores.h, with REAL = float and double.
-   `probs` is row-major with K columns; rows start .. stop-1 are done; arithmetic is double. */
+   `probs` is row-major with K columns; rows start .. stop-1 are done; arithmetic is double.
+   Rows are checked on the way, as long as they are in the cache: a kernel stops at the first
+   that is no probability vector within `tolerance`, and returns it; or ALL_GOOD. */
 
 /* Mass and number of the entries strictly above p. */
 ALWAYS_INLINE void NAMED(above)(const REAL *RESTRICT row, ptrdiff_t K, double p,
@@ -44,14 +46,49 @@ ALWAYS_INLINE void NAMED(two_largest)(const REAL *RESTRICT row, ptrdiff_t K, dou
     *second = n_top > 1 ? top : next;
 }
 
+/* Turns a block of rows into columns; returns whether all are probability vectors. */
+ALWAYS_INLINE int NAMED(read_block)(const REAL *RESTRICT rows, ptrdiff_t K, double tolerance,
+                                    row_block *RESTRICT b)
+{
+    if (!NAMED(block_is_simplex)(rows, K, tolerance))
+        return 0;
+    for (int r = 0; r < BLOCK_ROWS; r++)
+        b->top[r] = b->next[r] = -1.0;
+    for (ptrdiff_t k = 0; k < K; k++) {
+        PRAGMA(omp simd)
+        for (int r = 0; r < BLOCK_ROWS; r++) {
+            double x = (double)rows[r * K + k];
+            double beaten = x < b->top[r] ? x : b->top[r];
+            b->p[k * BLOCK_ROWS + r] = x;
+            b->p_on_grid[k * BLOCK_ROWS + r] = on_grid(x);
+            b->next[r] = beaten > b->next[r] ? beaten : b->next[r];
+            b->top[r] = x > b->top[r] ? x : b->top[r];
+        }
+    }
+    return 1;
+}
+
 VECTOR_CLONES
-static void NAMED(true_label_scores)(const nested_score *s, const REAL *probs, ptrdiff_t K,
-                                     const int64_t *labels, const double *uniforms,
-                                     ptrdiff_t start, ptrdiff_t stop, double *out)
+static ptrdiff_t NAMED(true_label_scores)(const nested_score *s, const REAL *probs,
+                                          ptrdiff_t K, double tolerance,
+                                          const int64_t *labels, const double *uniforms,
+                                          ptrdiff_t start, ptrdiff_t stop, double *out)
 {
     int needs_above = s->kind != SCORE_LAC && s->kind != SCORE_MARGIN;
-    for (ptrdiff_t i = start; i < stop; i++) {
+    ptrdiff_t i = start;
+    row_block b;
+    for (; K <= FEW_COLUMNS && i + BLOCK_ROWS <= stop; i += BLOCK_ROWS) {
+        if (!NAMED(read_block)(probs + i * K, K, tolerance, &b))
+            break;
+        double own[BLOCK_ROWS];
+        for (int r = 0; r < BLOCK_ROWS; r++)
+            own[r] = b.p[labels[i + r] * BLOCK_ROWS + r];
+        score_block(s, &b, K, own, uniforms + i, out + i);
+    }
+    for (; i < stop; i++) {
         const REAL *row = probs + i * K;
+        if (!NAMED(is_simplex)(row, K, tolerance))
+            return i;
         double p = (double)row[labels[i]];
         double mass = 0.0, count = 0.0, top = 0.0, rival = 0.0;
         if (needs_above)
@@ -65,6 +102,7 @@ static void NAMED(true_label_scores)(const nested_score *s, const REAL *probs, p
         }
         out[i] = score_at(s, mass, count, p, top, rival, uniforms[i]);
     }
+    return ALL_GOOD;
 }
 
 /* Scores of all labels of a row that need no other entry but the largest: LAC, margin. */
@@ -84,18 +122,33 @@ ALWAYS_INLINE void NAMED(score_row)(const nested_score *s, const REAL *RESTRICT 
     }
 }
 
-/* Scores of every label, out of shape (n, K). Returns -1 if out of memory. */
+/* Scores of every label, out of shape (n, K). */
 VECTOR_CLONES
-static int NAMED(all_label_scores)(const nested_score *s, const REAL *probs, ptrdiff_t K,
-                                   const double *uniforms, ptrdiff_t start, ptrdiff_t stop,
-                                   double *out)
+static ptrdiff_t NAMED(all_label_scores)(const nested_score *s, const REAL *probs,
+                                         ptrdiff_t K, double tolerance,
+                                         const double *uniforms, ptrdiff_t start,
+                                         ptrdiff_t stop, double *out)
 {
     int by_label = s->kind == SCORE_LAC || s->kind == SCORE_MARGIN;
+    ptrdiff_t i = start;
+    row_block block;
+    for (; K <= FEW_COLUMNS && i + BLOCK_ROWS <= stop; i += BLOCK_ROWS) {
+        if (!NAMED(read_block)(probs + i * K, K, tolerance, &block))
+            break;
+        for (ptrdiff_t k = 0; k < K; k++) {
+            double score[BLOCK_ROWS];
+            score_block(s, &block, K, block.p + k * BLOCK_ROWS, uniforms + i, score);
+            for (int r = 0; r < BLOCK_ROWS; r++)
+                out[(i + r) * K + k] = score[r];
+        }
+    }
     row_buffers b = allocate_buffers(K);
     if (b.p == NULL)
-        return -1;
-    for (ptrdiff_t i = start; i < stop; i++) {
+        return NO_MEMORY;
+    for (; i < stop; i++) {
         const REAL *row = probs + i * K;
+        if (!NAMED(is_simplex)(row, K, tolerance))
+            break;
         if (by_label) {
             NAMED(score_row)(s, row, K, out + i * K);
             continue;
@@ -106,7 +159,21 @@ static int NAMED(all_label_scores)(const nested_score *s, const REAL *probs, ptr
         score_labels(s, &b, K, 0.0, 0.0, top, uniforms[i], out + i * K);
     }
     free(b.p);
-    return 0;
+    return i < stop ? i : ALL_GOOD;
+}
+
+/* Marks the labels with 1 - p at most the threshold, and returns how many they are. */
+ALWAYS_INLINE int64_t NAMED(mark_by_value)(const REAL *RESTRICT row, ptrdiff_t K,
+                                           double threshold, uint8_t *RESTRICT in_set)
+{
+    int64_t size = 0;
+    PRAGMA(omp simd reduction(+ : size))
+    for (ptrdiff_t k = 0; k < K; k++) {
+        int is_in = 1.0 - (double)row[k] <= threshold;
+        in_set[k] = (uint8_t)is_in;
+        size += is_in;
+    }
+    return size;
 }
 
 /* One look at a row: what stands above `at`, and the largest entry that does not, or -1. */
@@ -237,12 +304,13 @@ ALWAYS_INLINE int64_t NAMED(mark_labels)(const nested_score *s, const REAL *REST
 
 /* Prediction sets {k : score_k <= threshold}; mask of shape (n, K), sizes of shape (n,).
    Thresholds are one per class, shape (K,), or one per row, shape (n,). +inf puts its label
-   into every set, or every label into its row's set. Returns -1 if out of memory. */
+   into every set, or every label into its row's set. */
 VECTOR_CLONES
-static int NAMED(prediction_sets)(const nested_score *s, const REAL *probs, ptrdiff_t K,
-                                  const double *uniforms, const double *thresholds,
-                                  int one_per_row, int never_empty, ptrdiff_t start,
-                                  ptrdiff_t stop, uint8_t *mask, int64_t *sizes)
+static ptrdiff_t NAMED(prediction_sets)(const nested_score *s, const REAL *probs,
+                                        ptrdiff_t K, double tolerance,
+                                        const double *uniforms, const double *thresholds,
+                                        int one_per_row, int never_empty, ptrdiff_t start,
+                                        ptrdiff_t stop, uint8_t *mask, int64_t *sizes)
 {
     int by_label = s->kind == SCORE_LAC || s->kind == SCORE_MARGIN;
     double lowest = INFINITY, highest = -INFINITY;
@@ -255,16 +323,26 @@ static int NAMED(prediction_sets)(const nested_score *s, const REAL *probs, ptrd
         else
             some_infinite = 1;
     }
+    ptrdiff_t i = start;
+    row_block block;
+    for (; K <= FEW_COLUMNS && i + BLOCK_ROWS <= stop; i += BLOCK_ROWS) {
+        if (!NAMED(read_block)(probs + i * K, K, tolerance, &block))
+            break;
+        mark_block(s, &block, K, uniforms + i, one_per_row ? thresholds + i : thresholds,
+                   one_per_row, never_empty, mask + i * K, sizes + i);
+    }
     row_buffers b = allocate_buffers(K);
     if (b.p == NULL)
-        return -1;
+        return NO_MEMORY;
 
     double look_at = 1.0 / (double)K;
-    for (ptrdiff_t i = start; i < stop; i++) {
+    for (; i < stop; i++) {
         const REAL *RESTRICT row = probs + i * K;
         uint8_t *RESTRICT in_set = mask + i * K;
         double u = uniforms[i], top = 0.0;
         int64_t size = -1; /* not counted yet */
+        if (!NAMED(is_simplex)(row, K, tolerance))
+            break;
         if (one_per_row)
             lowest = highest = thresholds[i];
         if (never_empty || s->kind == SCORE_SAPS)
@@ -273,6 +351,8 @@ static int NAMED(prediction_sets)(const nested_score *s, const REAL *probs, ptrd
         if (lowest == INFINITY) {
             memset(in_set, 1, (size_t)K);
             size = K;
+        } else if (s->kind == SCORE_LAC && lowest == highest && !some_infinite) {
+            size = NAMED(mark_by_value)(row, K, lowest, in_set);
         } else if (by_label || K <= FEW) {
             if (by_label) {
                 NAMED(score_row)(s, row, K, b.score);
@@ -309,5 +389,5 @@ static int NAMED(prediction_sets)(const nested_score *s, const REAL *probs, ptrd
         sizes[i] = size;
     }
     free(b.p);
-    return 0;
+    return i < stop ? i : ALL_GOOD;
 }

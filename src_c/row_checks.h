@@ -5,6 +5,7 @@
 #include <float.h>
 #include <math.h>
 #include "portability.h"
+#include "simplex_rows.h"
 
 #define REAL double
 #define NAMED(name) name##_f64

@@ -1,48 +1,35 @@
 /* Compiled twice by row_checks.h, with REAL = float and double. Each function returns the
    first of the rows start .. stop-1 that is not in order, or -1. */
 
-/* Entries non-negative, row sum within `tolerance` of one. A NaN or an infinity spoils the
-   sum, and every comparison below is written so that NaN fails it. */
 VECTOR_CLONES
 static ptrdiff_t NAMED(first_non_simplex_row)(const REAL *matrix, ptrdiff_t K,
                                               double tolerance, ptrdiff_t start,
                                               ptrdiff_t stop)
 {
-    /* Two columns: the loop over them would cost more than their sum. */
-    for (ptrdiff_t i = start; K == 2 && i < stop; i++) {
-        double zero = (double)matrix[2 * i], one = (double)matrix[2 * i + 1];
-        if (!(fabs(zero + one - 1.0) <= tolerance && zero >= 0.0 && one >= 0.0))
+    ptrdiff_t i = start;
+    while (K <= FEW_COLUMNS && i + BLOCK_ROWS <= stop
+           && NAMED(block_is_simplex)(matrix + i * K, K, tolerance))
+        i += BLOCK_ROWS;
+    for (; i < stop; i++)
+        if (!NAMED(is_simplex)(matrix + i * K, K, tolerance))
             return i;
-    }
-    for (ptrdiff_t i = start; K != 2 && i < stop; i++) {
-        const REAL *RESTRICT row = matrix + i * K;
-        double sum = 0.0, smallest = 0.0;
-        prefetch_ahead(row, (size_t)K * sizeof(REAL));
-        PRAGMA(omp simd reduction(+ : sum) reduction(min : smallest))
-        for (ptrdiff_t k = 0; k < K; k++) {
-            double x = (double)row[k];
-            sum += x;
-            smallest = x < smallest ? x : smallest;
-        }
-        if (!(fabs(sum - 1.0) <= tolerance && smallest >= 0.0))
-            return i;
-    }
     return -1;
 }
 
+/* Rows do not matter until one is bad: the entries are looked at in one long loop. */
 VECTOR_CLONES
 static ptrdiff_t NAMED(first_non_finite_row)(const REAL *matrix, ptrdiff_t K,
                                              ptrdiff_t start, ptrdiff_t stop)
 {
-    for (ptrdiff_t i = start; i < stop; i++) {
-        const REAL *RESTRICT row = matrix + i * K;
-        int n_finite = 0;
-        prefetch_ahead(row, (size_t)K * sizeof(REAL));
-        PRAGMA(omp simd reduction(+ : n_finite))
-        for (ptrdiff_t k = 0; k < K; k++)
-            n_finite += fabs((double)row[k]) <= DBL_MAX;
-        if (n_finite != K)
-            return i;
-    }
-    return -1;
+    const REAL *RESTRICT entries = matrix + start * K;
+    ptrdiff_t n_entries = (stop - start) * K, n_finite = 0;
+    PRAGMA(omp simd reduction(+ : n_finite))
+    for (ptrdiff_t j = 0; j < n_entries; j++)
+        n_finite += fabs((double)entries[j]) <= DBL_MAX;
+    if (n_finite == n_entries)
+        return -1;
+    ptrdiff_t first = 0;
+    while (fabs((double)entries[first]) <= DBL_MAX)
+        first++;
+    return start + first / K;
 }

@@ -5,21 +5,24 @@ _Score = tuple[int, float, float, float]
 def _true_label_scores(
     score: _Score,
     probs: FloatMatrix,
+    tolerance: float,
     labels: IntArray,
     uniforms: FloatArray,
     out: FloatArray,
     threads: int,
-) -> None: ...
+) -> int: ...
 def _all_label_scores(
     score: _Score,
     probs: FloatMatrix,
+    tolerance: float,
     uniforms: FloatArray,
     out: FloatMatrix,
     threads: int,
-) -> None: ...
+) -> int: ...
 def _prediction_sets(
     score: _Score,
     probs: FloatMatrix,
+    tolerance: float,
     uniforms: FloatArray,
     thresholds: FloatArray,
     one_per_row: bool,
@@ -27,4 +30,4 @@ def _prediction_sets(
     mask: ByteMatrix,
     sizes: IntArray,
     threads: int,
-) -> None: ...
+) -> int: ...

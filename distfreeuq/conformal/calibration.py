@@ -82,14 +82,14 @@ def calibration_scores(
     rng: RandomState,
 ) -> CalibrationScores:
     """Check the user's arguments and score the calibration rows."""
-    matrix, names = door.probs(probs, classes=classes)
-    n = matrix.shape[0]
+    unchecked, names = door.unchecked_probs(probs, classes=classes)
+    n = unchecked.matrix.shape[0]
     codes = door.labels(labels, names, n)
     chosen = as_score(score, door)
     randomized = door.flag(randomized, "randomized") and chosen.uses_uniforms
     never_empty = door.flag(never_empty, "never_empty")
     uniforms = row_uniforms(n, rng, "fit", door.caller, randomized)
-    scores = true_label_scores(chosen, matrix, codes, uniforms)
+    scores = true_label_scores(chosen, unchecked, codes, uniforms)
     order = np.argsort(scores)
     return CalibrationScores(
         scores=scores[order],

@@ -105,10 +105,10 @@ class CovariateShiftResult(ConformalResult):
         rng, uniforms
             As in `split_conformal(...).predict`.
         """
-        matrix, u = self._rows(probs, rng, uniforms, "predict")
-        weights = self._new_weights(sample_weight, features, len(matrix), "predict")
+        rows, u = self._rows(probs, rng, uniforms, "predict")
+        weights = self._new_weights(sample_weight, features, u.size, "predict")
         thresholds = self._thresholds_of(weights)
-        return self._sets(matrix, u, thresholds, one_per_row=True)
+        return self._sets(rows, u, thresholds, one_per_row=True)
 
     def p_values(
         self,
@@ -126,9 +126,9 @@ class CovariateShiftResult(ConformalResult):
         probs, sample_weight, features, rng, uniforms
             As in `predict`.
         """
-        matrix, u = self._rows(probs, rng, uniforms, "p_values")
-        weights = self._new_weights(sample_weight, features, len(matrix), "p_values")
-        scores = all_label_scores(self.score, matrix, u)
+        rows, u = self._rows(probs, rng, uniforms, "p_values")
+        weights = self._new_weights(sample_weight, features, u.size, "p_values")
+        scores = all_label_scores(self.score, rows, u)
         return weighted_p_values(
             scores, self.scores, self.sample_weight, weights[:, None]
         )

@@ -19,7 +19,7 @@ from distfreeuq._typing import (
     IntArray,
     RandomState,
 )
-from distfreeuq._validate import Door
+from distfreeuq._validate import Door, UncheckedProbs
 from distfreeuq.conformal.scores import NestedScore, all_label_scores
 from distfreeuq.conformal.sets import PredictionSets
 from distfreeuq.guarantees import Guarantee, NoGuarantee
@@ -122,8 +122,8 @@ class ConformalResult(Result):
         PredictionSets
             A row's set depends on that row and its uniform alone.
         """
-        matrix, u = self._rows(probs, rng, uniforms, "predict")
-        return self._sets(matrix, u, self.thresholds, one_per_row=False)
+        rows, u = self._rows(probs, rng, uniforms, "predict")
+        return self._sets(rows, u, self.thresholds, one_per_row=False)
 
     def p_values(
         self,
@@ -146,8 +146,8 @@ class ConformalResult(Result):
         rng, uniforms
             As in `predict`.
         """
-        matrix, u = self._rows(probs, rng, uniforms, "p_values")
-        return self._p_values_of(all_label_scores(self.score, matrix, u))
+        rows, u = self._rows(probs, rng, uniforms, "p_values")
+        return self._p_values_of(all_label_scores(self.score, rows, u))
 
     @abstractmethod
     def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
@@ -163,32 +163,34 @@ class ConformalResult(Result):
         rng: RandomState,
         uniforms: ArrayLike | None,
         method: str,
-    ) -> tuple[FloatMatrix, FloatArray]:
-        """Return checked probabilities and the uniforms to score them with."""
+    ) -> tuple[UncheckedProbs, FloatArray]:
+        """Return probabilities and the uniforms to score them with."""
         door = Door(f"ConformalResult.{method}")
-        matrix = door.new_probs(probs, self.classes)
-        n = matrix.shape[0]
+        rows = door.unchecked_new_probs(probs, self.classes)
+        n = rows.matrix.shape[0]
         draw = self.randomized and uniforms is None
         u = row_uniforms(n, rng, "predict", door.caller, draw)
         if uniforms is not None:
             given = door.uniforms(uniforms, n)
             u = given if self.randomized else u
-        return matrix, u
+        return rows, u
 
     def _sets(
         self,
-        matrix: FloatMatrix,
+        rows: UncheckedProbs,
         uniforms: FloatArray,
         thresholds: FloatArray,
         *,
         one_per_row: bool,
     ) -> PredictionSets:
         """Return the sets by thresholds for the classes (K,) or for the rows (n,)."""
+        matrix = rows.matrix
         mask = np.empty(matrix.shape, dtype=np.uint8)
         sizes = np.empty(matrix.shape[0], dtype=np.int64)
-        _scores._prediction_sets(
+        bad = _scores._prediction_sets(
             self.score.kernel_arguments(),
             matrix,
+            rows.tolerance,
             uniforms,
             thresholds,
             one_per_row,
@@ -197,6 +199,7 @@ class ConformalResult(Result):
             sizes,
             threads_for(matrix.size),
         )
+        rows.refuse(bad)
         nominal = None if isinstance(self.alpha, np.ndarray) else 1.0 - self.alpha
         return PredictionSets(
             mask=read_only(mask.view(np.bool_)),

@@ -23,7 +23,7 @@ import numpy as np
 from distfreeuq._kernels import _scores
 from distfreeuq._persistence import register
 from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix, IntArray
-from distfreeuq._validate import Door
+from distfreeuq._validate import Door, UncheckedProbs
 from distfreeuq.threads import threads_for
 
 
@@ -216,24 +216,39 @@ def as_score(score: str | NestedScore, door: Door) -> NestedScore:
 
 
 def true_label_scores(
-    score: NestedScore, probs: FloatMatrix, labels: IntArray, uniforms: FloatArray
+    score: NestedScore, probs: UncheckedProbs, labels: IntArray, uniforms: FloatArray
 ) -> FloatArray:
-    """Return each row's score of its own label, shape (n,), from checked inputs."""
-    out = np.empty(probs.shape[0])
-    _scores._true_label_scores(
-        score.kernel_arguments(), probs, labels, uniforms, out, threads_for(probs.size)
+    """Return each row's score of its own label, shape (n,); rows are checked."""
+    matrix = probs.matrix
+    out = np.empty(matrix.shape[0])
+    bad = _scores._true_label_scores(
+        score.kernel_arguments(),
+        matrix,
+        probs.tolerance,
+        labels,
+        uniforms,
+        out,
+        threads_for(matrix.size),
     )
+    probs.refuse(bad)
     return out
 
 
 def all_label_scores(
-    score: NestedScore, probs: FloatMatrix, uniforms: FloatArray
+    score: NestedScore, probs: UncheckedProbs, uniforms: FloatArray
 ) -> FloatMatrix:
-    """Return the scores of all labels, shape (n, K), from checked inputs."""
-    out = np.empty(probs.shape)
-    _scores._all_label_scores(
-        score.kernel_arguments(), probs, uniforms, out, threads_for(probs.size)
+    """Return the scores of all labels, shape (n, K); rows are checked."""
+    matrix = probs.matrix
+    out = np.empty(matrix.shape)
+    bad = _scores._all_label_scores(
+        score.kernel_arguments(),
+        matrix,
+        probs.tolerance,
+        uniforms,
+        out,
+        threads_for(matrix.size),
     )
+    probs.refuse(bad)
     return out
 
 
@@ -279,10 +294,10 @@ def nested_scores(
     [0.625]
     """
     door = Door("nested_scores")
-    matrix, names = door.probs(probs, classes=classes)
+    unchecked, names = door.unchecked_probs(probs, classes=classes)
     chosen = as_score(score, door)
-    n = matrix.shape[0]
+    n = unchecked.matrix.shape[0]
     u = np.ones(n) if uniforms is None else door.uniforms(uniforms, n)
     if labels is None:
-        return all_label_scores(chosen, matrix, u)
-    return true_label_scores(chosen, matrix, door.labels(labels, names, n), u)
+        return all_label_scores(chosen, unchecked, u)
+    return true_label_scores(chosen, unchecked, door.labels(labels, names, n), u)

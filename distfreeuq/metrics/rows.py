@@ -83,7 +83,8 @@ def read_matrix(
 ) -> Rows:
     """Return rows from probabilities (n, K), or (n,) of class 1, and labels."""
     event = door.choice(event, "event", EVENTS)
-    matrix, names, tolerance = door.unchecked_probs(probs, classes=classes)
+    unchecked, names = door.unchecked_probs(probs, classes=classes)
+    matrix = unchecked.matrix
     n, n_classes = matrix.shape
     numbers = door.labels(labels, names, n)
     weights, scale = _weights(door, sample_weight, n, "probs")
@@ -93,15 +94,14 @@ def read_matrix(
     bad = _metrics._read_rows(
         matrix,
         numbers,
-        tolerance,
+        unchecked.tolerance,
         predicted,
         confidence,
         of_label,
         squares,
         threads_for(matrix.size),
     )
-    if bad >= 0:
-        door.refuse_row(matrix, bad, "probs", tolerance)
+    unchecked.refuse(bad)
     hits = predicted == numbers
     if event == "class-1":
         if n_classes != 2:

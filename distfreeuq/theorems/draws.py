@@ -15,7 +15,7 @@ import numpy as np
 from distfreeuq import scenarios
 from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix, IntArray, IntMatrix
 from distfreeuq.conformal.result import ConformalResult
-from distfreeuq.conformal.scores import APS, NestedScore, true_label_scores
+from distfreeuq.conformal.scores import APS, NestedScore, nested_scores
 from distfreeuq.scenarios.scenario import Domain
 from distfreeuq.theorems.claims import Claim
 from distfreeuq.theorems.experiment import as_event
@@ -71,7 +71,7 @@ def scored_draws(
     def scored(rows: Rows, size: int) -> tuple[FloatArray, IntArray]:
         probs, labels = rows(generator, size)
         uniforms = generator.random(size) if randomized else np.ones(size)
-        return true_label_scores(score, probs, labels, uniforms), labels
+        return nested_scores(probs, labels, score=score, uniforms=uniforms), labels
 
     scores, labels = scored(source, n_draws * n)
     shape = (n_draws, n)

@@ -10,7 +10,7 @@ import numpy as np
 from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq.conformal.calibration import CHOSEN_ELSEWHERE
 from distfreeuq.conformal.covariate_shift import covariate_shift_conformal
-from distfreeuq.conformal.scores import APS, true_label_scores
+from distfreeuq.conformal.scores import nested_scores
 from distfreeuq.quantiles import quantiles_with_atoms
 from distfreeuq.theorems.draws import EXACT, exact_event, exactly, overshoot
 from distfreeuq.theorems.experiment import Experiment, Theorem
@@ -102,11 +102,10 @@ def batch(
     """Threshold by the weighted quantile that the public function takes."""
     x = generator.standard_normal((n_draws, n))
     x = np.column_stack([x, target_rows(ratio, generator, n_draws)])
-    scores = true_label_scores(
-        APS(),
+    scores = nested_scores(
         classifier(x.ravel()),
         labels_of(x.ravel(), generator),
-        generator.random(x.size),
+        uniforms=generator.random(x.size),
     ).reshape(x.shape)
     weights = ratio(x)
     used, own = weights[:, :-1], weights[:, -1]

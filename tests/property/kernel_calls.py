@@ -4,16 +4,23 @@ import numpy as np
 
 from distfreeuq._kernels import _binning, _quantile, _scores
 
+TOLERANCE = 1e-4
+"""Of the sums of rows: these kernels check them on their way."""
+
 
 def true_label_scores(score, probs, labels, uniforms, threads=1):
     out = np.full(probs.shape[0], np.nan)
-    _scores._true_label_scores(score, probs, labels, uniforms, out, threads)
+    bad = _scores._true_label_scores(
+        score, probs, TOLERANCE, labels, uniforms, out, threads
+    )
+    assert bad == -1
     return out
 
 
 def all_label_scores(score, probs, uniforms, threads=1):
     out = np.full(probs.shape, np.nan)
-    _scores._all_label_scores(score, probs, uniforms, out, threads)
+    bad = _scores._all_label_scores(score, probs, TOLERANCE, uniforms, out, threads)
+    assert bad == -1
     return out
 
 
@@ -22,9 +29,10 @@ def prediction_sets(
 ):
     mask = np.full(probs.shape, 7, dtype=np.uint8)
     sizes = np.full(probs.shape[0], -7, dtype=np.int64)
-    _scores._prediction_sets(
+    bad = _scores._prediction_sets(
         score,
         probs,
+        TOLERANCE,
         uniforms,
         thresholds,
         one_per_row,
@@ -33,6 +41,7 @@ def prediction_sets(
         sizes,
         threads,
     )
+    assert bad == -1
     return mask, sizes
 
 

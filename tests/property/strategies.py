@@ -72,7 +72,10 @@ def probability_rows(draw, n_classes, over_one=False):
 
 @st.composite
 def scored_rows(draw, max_rows=6, max_classes=40, scores=kernel_scores, over_one=False):
-    """Draw `Rows` in single or double precision, some of the rows repeated."""
+    """Draw `Rows` in single or double precision, some of the rows repeated.
+
+    Now and then all of them, often enough for kernels that take many rows at a time.
+    """
     small = st.integers(2, 5)
     n_classes = draw(st.one_of(st.just(2), small, st.integers(2, max_classes)))
     row = probability_rows(n_classes, over_one)
@@ -85,8 +88,12 @@ def scored_rows(draw, max_rows=6, max_classes=40, scores=kernel_scores, over_one
     each = st.integers(0, n_classes - 1)
     labels = draw(st.lists(each, min_size=n, max_size=n))
     uniforms = draw(st.lists(uniform_numbers, min_size=n, max_size=n))
+    every = np.tile(np.arange(n), draw(st.sampled_from([1, 1, 4, 11])))
     return Rows(
-        draw(scores), probs, np.array(labels, dtype=np.int64), np.array(uniforms)
+        draw(scores),
+        probs[every],
+        np.array(labels, dtype=np.int64)[every],
+        np.array(uniforms)[every],
     )
 
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distfreeuq._kernels import _checks
+from distfreeuq._kernels import _checks, _scores
 from distfreeuq._kernels import _reference as twin
-from tests.property.strategies import probability_rows
+from tests.property.strategies import SCORES, probability_rows
 
 TOLERANCE = {np.float32: 1e-4, np.float64: 1e-6}
 ENTRIES = [np.nan, np.inf, -np.inf, -1e-9, -1.0, 2.0, -0.0, 0.0]
@@ -17,7 +17,10 @@ EXCESSES = [0.0, 0.5, -0.5, 2.0, -2.0]
 
 @st.composite
 def spoilt_matrices(draw):
-    """Draw rows of probabilities of which some have a strange entry or another sum."""
+    """Draw rows of probabilities of which some have a strange entry or another sum.
+
+    Good rows may stand before them, which kernels take many at a time.
+    """
     n_classes = draw(st.integers(2, 40))
     rows = draw(st.lists(probability_rows(n_classes), min_size=1, max_size=6))
     matrix = np.array(rows)
@@ -28,7 +31,8 @@ def spoilt_matrices(draw):
             row[draw(st.integers(0, n_classes - 1))] = draw(st.sampled_from(ENTRIES))
         if fault == "sum":
             row *= 1.0 + draw(st.sampled_from(EXCESSES)) * TOLERANCE[dtype]
-    return matrix.astype(dtype)
+    before = np.full((draw(st.sampled_from([0, 11, 16, 37])), n_classes), 1 / n_classes)
+    return np.vstack([before, matrix]).astype(dtype)
 
 
 @given(spoilt_matrices(), st.booleans())
@@ -36,6 +40,26 @@ def test_first_bad_row_equals_the_definition(matrix, simplex):
     tolerance = TOLERANCE[matrix.dtype.type]
     got = _checks._first_bad_row(matrix, simplex, tolerance, 1)
     assert got == twin.first_bad_row(matrix, simplex, tolerance)
+
+
+@given(spoilt_matrices(), st.sampled_from(list(SCORES.values())))
+def test_kernels_of_scores_find_the_same_row_on_their_way(matrix, score):
+    tolerance = TOLERANCE[matrix.dtype.type]
+    n, n_classes = matrix.shape
+    labels, uniforms = np.zeros(n, dtype=np.int64), np.ones(n)
+    mask, sizes = np.empty((n, n_classes), dtype=np.uint8), np.empty(n, dtype=np.int64)
+    given = (score, matrix, tolerance)
+    found = {
+        _scores._true_label_scores(*given, labels, uniforms, np.empty(n), 1),
+        _scores._all_label_scores(*given, uniforms, np.empty((n, n_classes)), 1),
+        *(
+            _scores._prediction_sets(
+                *given, uniforms, np.full(n, 0.5), True, never_empty, mask, sizes, 1
+            )
+            for never_empty in (False, True)
+        ),
+    }
+    assert found == {twin.first_bad_row(matrix, True, tolerance)}
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -47,6 +71,11 @@ def test_the_first_of_many_chunks_wins(dtype, threads, bad_rows):
     first = bad_rows[0] if bad_rows else -1
     for simplex in (False, True):
         assert _checks._first_bad_row(matrix, simplex, 1e-6, threads) == first
+    n = len(matrix)
+    labels, out = np.zeros(n, dtype=np.int64), np.empty(n)
+    for score in SCORES.values():
+        given = (score, matrix, 1e-6, labels, np.ones(n), out, threads)
+        assert _scores._true_label_scores(*given) == first
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
