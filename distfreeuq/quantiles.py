@@ -47,6 +47,13 @@ def smallest_sample(alpha: float) -> int:
     return n
 
 
+def in_order(values: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return the values in ascending order, and where each stood."""
+    out, order = np.empty(values.size), np.empty(values.size, dtype=np.int64)
+    _quantile._sort_scores(values, out, order)
+    return out, order
+
+
 def smallest_order_statistic(values: FloatArray, rank: int) -> float:
     """Return the rank-th smallest value, +inf beyond the last."""
     if rank > values.size:

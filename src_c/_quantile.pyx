@@ -1,4 +1,5 @@
-"""Weighted empirical quantiles, by selection: the arithmetic is in weighted_select.h."""
+"""Order statistics: weighted quantiles by selection (weighted_select.h), and all of them
+in order (score_order.h)."""
 
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t
@@ -26,6 +27,22 @@ cdef extern from "weighted_select.h" nogil:
     int select_quantiles(weighted_values, needs)
     int select_by_label(
         const double *, const int64_t *, ptrdiff_t, const int64_t *, ptrdiff_t, double *)
+
+
+cdef extern from "score_order.h" nogil:
+    int sort_scores(const double *, ptrdiff_t, double *, int64_t *)
+
+
+def _sort_scores(const double[::1] values, double[::1] sorted_values, int64_t[::1] order):
+    """The values in ascending order, and where each stood; equal ones stay in theirs."""
+    cdef ptrdiff_t n = values.shape[0]
+    cdef int failed
+    if n == 0:
+        return
+    with nogil:
+        failed = sort_scores(&values[0], n, &sorted_values[0], &order[0])
+    if failed:
+        raise MemoryError("no memory to sort scores")
 
 
 def _scaled_mass(const double[::1] weights, double scale):

@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "ordered_key.h"
 #include "portability.h"
 
 typedef struct {
@@ -75,16 +76,6 @@ static void select_few(weighted_values w, needs q)
         for (; j < q.n && mass >= q.mass[j]; j++)
             q.quantile[j] = value[i];
     }
-}
-
-/* An integer that is ordered as the values are; 0 and -0 have the same. */
-ALWAYS_INLINE uint64_t key_of(double value)
-{
-    const uint64_t sign = (uint64_t)1 << 63;
-    double x = value + 0.0;
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits & sign ? ~bits : bits | sign;
 }
 
 typedef struct {

@@ -1,5 +1,8 @@
 from distfreeuq._typing import FloatArray, IntArray
 
+def _sort_scores(
+    values: FloatArray, sorted_values: FloatArray, order: IntArray
+) -> None: ...
 def _scaled_mass(weights: FloatArray, scale: float) -> float: ...
 def _select_quantiles(
     values: FloatArray,

@@ -104,7 +104,13 @@ def first_bad_row(matrix: FloatMatrix, simplex: bool, tolerance: float) -> int:
     return -1
 
 
-# ------------------------------------------------------------ _quantile: weighted ranks
+# ---------------------------------------------------- _quantile: order, weighted ranks
+
+
+def sort_scores(values: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return the values in ascending order, and where each stood."""
+    order = np.array(sorted(range(values.size), key=lambda i: values[i]), dtype=int)
+    return values[order], order
 
 
 def scaled_mass(weights: FloatArray, scale: float) -> float:

@@ -13,6 +13,7 @@ from distfreeuq._typing import ArrayLike, Classes, FloatArray, IntArray, RandomS
 from distfreeuq._validate import Door
 from distfreeuq.conformal.scores import NestedScore, as_score, true_label_scores
 from distfreeuq.exceptions import SmallCalibrationWarning
+from distfreeuq.quantiles import in_order
 from distfreeuq.results import read_only
 
 PAPER_A = "Podkopaev & Ramdas (2021)"
@@ -90,9 +91,9 @@ def calibration_scores(
     never_empty = door.flag(never_empty, "never_empty")
     uniforms = row_uniforms(n, rng, "fit", door.caller, randomized)
     scores = true_label_scores(chosen, unchecked, codes, uniforms)
-    order = np.argsort(scores)
+    ascending, order = in_order(scores)
     return CalibrationScores(
-        scores=scores[order],
+        scores=ascending,
         labels=codes[order],
         order=order,
         classes=names,

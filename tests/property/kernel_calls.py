@@ -45,6 +45,12 @@ def prediction_sets(
     return mask, sizes
 
 
+def sort_scores(values):
+    out, order = np.full(values.shape, np.nan), np.full(values.shape, -7)
+    _quantile._sort_scores(values, out, order)
+    return out, order
+
+
 def scaled_mass(weights, scale):
     return _quantile._scaled_mass(weights, scale)
 
