@@ -104,28 +104,50 @@ ALWAYS_INLINE void score_block(const nested_score *s, const row_block *b, ptrdif
     }
 }
 
+/* Bits of a set, that of label 0 first, as bytes. */
+ALWAYS_INLINE void spread_bits(uint64_t bits, ptrdiff_t K, uint8_t *in_set)
+{
+    static const uint8_t four[16][4] = {
+        {0, 0, 0, 0}, {1, 0, 0, 0}, {0, 1, 0, 0}, {1, 1, 0, 0}, {0, 0, 1, 0}, {1, 0, 1, 0},
+        {0, 1, 1, 0}, {1, 1, 1, 0}, {0, 0, 0, 1}, {1, 0, 0, 1}, {0, 1, 0, 1}, {1, 1, 0, 1},
+        {0, 0, 1, 1}, {1, 0, 1, 1}, {0, 1, 1, 1}, {1, 1, 1, 1}};
+    ptrdiff_t k = 0;
+    for (; k + 4 <= K; k += 4, bits >>= 4)
+        memcpy(in_set + k, four[bits & 15], 4);
+    for (; k < K; k++, bits >>= 1)
+        in_set[k] = (uint8_t)(bits & 1);
+}
+
 /* Sets of a block of rows by thresholds of their own, or of the labels. */
 ALWAYS_INLINE void mark_block(const nested_score *s, const row_block *b, ptrdiff_t K,
                               const double *uniforms, const double *thresholds,
-                              int one_per_row, int never_empty, uint8_t *RESTRICT in_sets,
-                              int64_t *RESTRICT sizes)
+                              int one_per_row, int never_empty, uint8_t *in_sets,
+                              int64_t *sizes)
 {
-    int64_t size[BLOCK_ROWS] = {0}, is_in[BLOCK_ROWS];
-    double score[BLOCK_ROWS], threshold[BLOCK_ROWS];
-    for (ptrdiff_t k = 0; k < K; k++) {
+    double set[BLOCK_ROWS] = {0.0}, size[BLOCK_ROWS] = {0.0}; /* sum of 2^k, of ones */
+    double score[BLOCK_ROWS], threshold[BLOCK_ROWS], always[BLOCK_ROWS];
+    double bit = 1.0;
+    for (int r = 0; r < BLOCK_ROWS; r++) {
+        threshold[r] = thresholds[one_per_row ? r : 0];
+        always[r] = never_empty ? b->top[r] : 2.0; /* from which probability on */
+    }
+    for (ptrdiff_t k = 0; k < K; k++, bit += bit) {
         const double *p = b->p + k * BLOCK_ROWS;
         score_block(s, b, K, p, uniforms, score);
-        for (int r = 0; r < BLOCK_ROWS && (k == 0 || !one_per_row); r++)
-            threshold[r] = thresholds[one_per_row ? r : k];
+        for (int r = 0; r < BLOCK_ROWS && !one_per_row; r++)
+            threshold[r] = thresholds[k];
         PRAGMA(omp simd)
         for (int r = 0; r < BLOCK_ROWS; r++) {
-            is_in[r] = (score[r] <= threshold[r]) | (never_empty & (p[r] == b->top[r]));
-            size[r] += is_in[r];
+            double is_in = score[r] <= threshold[r] ? 1.0 : 0.0;
+            is_in = p[r] >= always[r] ? 1.0 : is_in;
+            set[r] += is_in * bit;
+            size[r] += is_in;
         }
-        for (int r = 0; r < BLOCK_ROWS; r++)
-            in_sets[r * K + k] = (uint8_t)is_in[r];
     }
-    memcpy(sizes, size, sizeof size);
+    for (int r = 0; r < BLOCK_ROWS; r++) {
+        spread_bits((uint64_t)set[r], K, in_sets + r * K);
+        sizes[r] = (int64_t)size[r];
+    }
 }
 
 /* Room for what is known of some labels of one row, in one piece of memory. */

@@ -50,10 +50,11 @@ ALWAYS_INLINE void NAMED(two_largest)(const REAL *RESTRICT row, ptrdiff_t K, dou
 ALWAYS_INLINE int NAMED(read_block)(const REAL *RESTRICT rows, ptrdiff_t K, double tolerance,
                                     row_block *RESTRICT b)
 {
-    if (!NAMED(block_is_simplex)(rows, K, tolerance))
-        return 0;
-    for (int r = 0; r < BLOCK_ROWS; r++)
+    double sum[BLOCK_ROWS], smallest[BLOCK_ROWS];
+    for (int r = 0; r < BLOCK_ROWS; r++) {
+        sum[r] = smallest[r] = 0.0;
         b->top[r] = b->next[r] = -1.0;
+    }
     for (ptrdiff_t k = 0; k < K; k++) {
         PRAGMA(omp simd)
         for (int r = 0; r < BLOCK_ROWS; r++) {
@@ -63,9 +64,11 @@ ALWAYS_INLINE int NAMED(read_block)(const REAL *RESTRICT rows, ptrdiff_t K, doub
             b->p_on_grid[k * BLOCK_ROWS + r] = on_grid(x);
             b->next[r] = beaten > b->next[r] ? beaten : b->next[r];
             b->top[r] = x > b->top[r] ? x : b->top[r];
+            sum[r] += x;
+            smallest[r] = x < smallest[r] ? x : smallest[r];
         }
     }
-    return 1;
+    return all_simplex(sum, smallest, tolerance);
 }
 
 VECTOR_CLONES

@@ -8,6 +8,15 @@
 /* Rows of at most FEW_COLUMNS entries are done BLOCK_ROWS at a time, a lane each. */
 enum { BLOCK_ROWS = 16, FEW_COLUMNS = 32 };
 
+/* Do the sums and the smallest entries of a block of rows fit probability vectors? */
+ALWAYS_INLINE int all_simplex(const double *sum, const double *smallest, double tolerance)
+{
+    int n_good = 0;
+    for (int r = 0; r < BLOCK_ROWS; r++)
+        n_good += (fabs(sum[r] - 1.0) <= tolerance) & (smallest[r] >= 0.0);
+    return n_good == BLOCK_ROWS;
+}
+
 #define REAL double
 #define NAMED(name) name##_f64
 #include "simplex_rows_template.h"

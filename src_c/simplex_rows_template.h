@@ -21,7 +21,6 @@ ALWAYS_INLINE int NAMED(block_is_simplex)(const REAL *RESTRICT rows, ptrdiff_t K
                                           double tolerance)
 {
     double sum[BLOCK_ROWS] = {0.0}, smallest[BLOCK_ROWS] = {0.0};
-    int n_good = 0;
     for (ptrdiff_t k = 0; k < K; k++) {
         PRAGMA(omp simd)
         for (int r = 0; r < BLOCK_ROWS; r++) {
@@ -30,7 +29,5 @@ ALWAYS_INLINE int NAMED(block_is_simplex)(const REAL *RESTRICT rows, ptrdiff_t K
             smallest[r] = x < smallest[r] ? x : smallest[r];
         }
     }
-    for (int r = 0; r < BLOCK_ROWS; r++)
-        n_good += (fabs(sum[r] - 1.0) <= tolerance) & (smallest[r] >= 0.0);
-    return n_good == BLOCK_ROWS;
+    return all_simplex(sum, smallest, tolerance);
 }
