@@ -169,14 +169,13 @@ static ptrdiff_t NAMED(all_label_scores)(const nested_score *s, const REAL *prob
 ALWAYS_INLINE int64_t NAMED(mark_by_value)(const REAL *RESTRICT row, ptrdiff_t K,
                                            double threshold, uint8_t *RESTRICT in_set)
 {
-    int64_t size = 0;
+    double size = 0.0; /* as wide as the entries, or the sum would not be vectors */
     PRAGMA(omp simd reduction(+ : size))
-    for (ptrdiff_t k = 0; k < K; k++) {
-        int is_in = 1.0 - (double)row[k] <= threshold;
-        in_set[k] = (uint8_t)is_in;
-        size += is_in;
-    }
-    return size;
+    for (ptrdiff_t k = 0; k < K; k++)
+        size += 1.0 - (double)row[k] <= threshold ? 1.0 : 0.0;
+    for (ptrdiff_t k = 0; k < K; k++)
+        in_set[k] = 1.0 - (double)row[k] <= threshold;
+    return (int64_t)size;
 }
 
 /* One look at a row: what stands above `at`, and the largest entry that does not, or -1. */
@@ -198,31 +197,31 @@ ALWAYS_INLINE void NAMED(look)(const REAL *RESTRICT row, ptrdiff_t K, double at,
     *entry = largest;
 }
 
-/* Entries between `out` and `in`, and their labels; returns their number. */
+/* Entries between `out` and `in`, and their labels; returns their number. As a rule they are
+   few: which ones they are is found for many entries at a time, without a branch. */
 ALWAYS_INLINE ptrdiff_t NAMED(gather_between)(const REAL *RESTRICT row, ptrdiff_t K,
-                                              double out, double in, int are_rare,
-                                              double *RESTRICT p, uint32_t *RESTRICT label)
+                                              double out, double in, double *RESTRICT p,
+                                              uint32_t *RESTRICT label)
 {
-    enum { BLOCK = 8 };
-    ptrdiff_t m = 0;
-    for (ptrdiff_t first = 0; first < K; first += BLOCK) {
-        ptrdiff_t stop = first + BLOCK < K ? first + BLOCK : K;
-        if (are_rare && first + BLOCK <= K) { /* most blocks are passed over as a whole */
-            double largest = -1.0;
-            PRAGMA(omp simd reduction(max : largest))
-            for (int j = 0; j < BLOCK; j++) {
-                double x = (double)row[first + j], candidate = x < in ? x : -1.0;
-                largest = candidate > largest ? candidate : largest;
-            }
-            if (!(largest > out))
-                continue;
+    ptrdiff_t m = 0, first = 0;
+    for (; first + 32 <= K; first += 32) {
+        double sum = 0.0;
+        PRAGMA(omp simd reduction(+ : sum))
+        for (int j = 0; j < 32; j++) {
+            double x = (double)row[first + j], bit = x > out ? POWER_OF_TWO[j] : 0.0;
+            sum += x < in ? bit : 0.0;
         }
-        for (ptrdiff_t k = first; k < stop; k++) {
-            double x = (double)row[k];
-            p[m] = x;
-            label[m] = (uint32_t)k;
-            m += (x > out) & (x < in);
+        for (uint64_t between = (uint64_t)sum; between != 0; between &= between - 1) {
+            ptrdiff_t k = first + lowest_bit(between);
+            p[m] = (double)row[k];
+            label[m++] = (uint32_t)k;
         }
+    }
+    for (ptrdiff_t k = first; k < K; k++) {
+        double x = (double)row[k];
+        p[m] = x;
+        label[m] = (uint32_t)k;
+        m += (x > out) & (x < in);
     }
     return m;
 }
@@ -285,9 +284,7 @@ ALWAYS_INLINE int64_t NAMED(mark_labels)(const nested_score *s, const REAL *REST
 
     if (high.mass_above_out < 0.0)
         NAMED(above)(row, K, high.out, &high.mass_above_out, &high.n_above_out);
-    int are_rare = 16.0 * (high.n_above_out - low.n_above_in) < (double)K;
-    ptrdiff_t m =
-        NAMED(gather_between)(row, K, high.out, low.in, are_rare, b->p, b->label);
+    ptrdiff_t m = NAMED(gather_between)(row, K, high.out, low.in, b->p, b->label);
     double mass_in = high.mass_above_out, n_in = high.n_above_out - (double)m;
     for (ptrdiff_t j = 0; j < m; j++)
         mass_in -= on_grid(b->p[j]);

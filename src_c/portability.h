@@ -35,6 +35,19 @@ static inline int max_threads(void) { return 1; }
 #define RESTRICT restrict
 #endif
 
+/* Place of the lowest bit that is set, from 0. */
+ALWAYS_INLINE int lowest_bit(uint64_t bits)
+{
+#if defined(__GNUC__)
+    return __builtin_ctzll(bits);
+#else
+    int place = 0;
+    for (; (bits & 1) == 0; bits >>= 1)
+        place++;
+    return place;
+#endif
+}
+
 /* Ask for what comes a page after these bytes. Loops over rows that stream through memory
    call it row by row: the processor's own prefetcher stops at the end of every page, and
    what a row costs to compute would then be added to what it costs to fetch. */
