@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from distfreeuq._kernels import _binning
 from distfreeuq._typing import FloatArray, FloatMatrix
+from distfreeuq.threads import threads_for
 
 
 def weighted_p_values(
@@ -23,10 +25,19 @@ def weighted_p_values(
         The asked-about label's own mass; infinite gives 1, as does total mass 0.
     """
     mass_from = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
-    first = np.searchsorted(sorted_scores, scores, side="left")
-    own = np.broadcast_to(np.asarray(own_weight, dtype=np.float64), scores.shape)
+    n_below = np.empty(scores.size, dtype=np.int64)
+    _binning._assign_bins(
+        np.ascontiguousarray(scores).ravel(),
+        sorted_scores,
+        True,
+        n_below,
+        threads_for(scores.size),
+    )
+    own = np.asarray(own_weight, dtype=np.float64)
     total = mass_from[0] + own
-    defined = (total > 0) & (own < np.inf)
-    p: FloatMatrix = np.ones(scores.shape)
-    np.divide(mass_from[first] + own, total, out=p, where=defined)
-    return p
+    p: FloatMatrix = mass_from[n_below].reshape(scores.shape)
+    p += own
+    with np.errstate(invalid="ignore"):
+        p /= total
+    defined = (total > 0.0) & (own < np.inf)
+    return p if defined.all() else np.where(defined, p, 1.0)
