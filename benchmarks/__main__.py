@@ -14,6 +14,7 @@ import benchmarks
 from . import report
 from .harness import Job, Outcome, measure, missing_peers
 from .roofline import best_of, measure_roofline
+from .units import describe_size
 
 RESULTS = Path(__file__).parent / "results"
 STANDARD_EFFORT = {"budget": 0.25, "fewest": 2}
@@ -62,8 +63,9 @@ def main() -> int:
     for family in families():
         n_before = len(outcomes)
         for job in selected_jobs(family, arguments.only, arguments.small):
-            size = report.describe_size(job.size)
-            print(f"{family}: {job.name} {job.variant} {size} {job.dtype}", flush=True)
+            size = describe_size(job.size)
+            title = report.title_of(job)
+            print(f"{family}: {title} {size} {job.dtype}", flush=True)
             outcomes.append(measure(job, family, **effort))
         if len(outcomes) > n_before:
             roofline = best_of(roofline, measure_roofline())

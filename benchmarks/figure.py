@@ -12,7 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from .report import describe_size, implementation_name
+from .report import implementation_name
+from .units import describe_size
 
 _COLUMNS = 3
 _OURS_COLOURS = {1: "#b2182b", 2: "#ef8a62"}

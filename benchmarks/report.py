@@ -1,7 +1,6 @@
 """What a run leaves behind: a table to read, and a JSON with everything in it."""
 
 import json
-import math
 import platform
 from collections.abc import Iterable, Sequence
 from importlib import metadata
@@ -10,8 +9,10 @@ from typing import Any
 
 import distfreeuq as dfu
 
-from .harness import OURS, Outcome, Target, Timing
+from .harness import Job, Outcome, Timing
 from .roofline import Roofline
+from .targets import judge
+from .units import bytes_text, describe_size, seconds_text
 
 _PACKAGES = (
     "distfreeuq",
@@ -65,7 +66,8 @@ def table(outcomes: Sequence[Outcome], roofline: Roofline) -> str:
         "or, with an e, that the exponentials alone would take.",
         f"Read bandwidth {roofline.read[1] / 1e9:.1f} GB/s on one thread, "
         f"{roofline.read[2] / 1e9:.1f} GB/s on two; "
-        f"np.exp {roofline.exponentials / 1e6:.0f} million/s.",
+        f"{roofline.exponentials[1] / 1e6:.0f} million exponentials/s on one, "
+        f"{roofline.exponentials[2] / 1e6:.0f} on two.",
         "",
         *_busy_lines(outcomes),
     ]
@@ -105,8 +107,7 @@ def _busy_lines(outcomes: Sequence[Outcome]) -> list[str]:
 
 def _job_rows(outcome: Outcome, roofline: Roofline) -> Iterable[list[str]]:
     job = outcome.job
-    title = f"{job.name}, {job.variant}" if job.variant else job.name
-    first = [title, describe_size(job.size), job.dtype]
+    first = [title_of(job), describe_size(job.size), job.dtype]
     for timing in outcome.timings:
         ratios = [f"{outcome.ratio(timing, t):.2f}" for t in job.threads]
         yield [
@@ -130,8 +131,8 @@ def limit_fraction(
 ) -> tuple[str, float]:
     """Return which limit binds ("" for memory, "e" for exp), and how close we are."""
     job, threads = outcome.job, max(timing.threads, 1)
-    reading = job.reads / roofline.bandwidth(threads)
-    taking_exponentials = job.exponentials / (roofline.exponentials * threads)
+    reading = job.reads / roofline.read[threads]
+    taking_exponentials = job.exponentials / roofline.exponentials[threads]
     kind = "e" if taking_exponentials > reading else ""
     return kind, max(reading, taking_exponentials) / timing.seconds
 
@@ -140,33 +141,12 @@ def targets_table(outcomes: Sequence[Outcome]) -> str:
     """Return which targets are met."""
     cells = [["target", "size", "wanted", "1 thread", "2 threads", "verdict"]]
     for outcome in outcomes:
+        title, size = title_of(outcome.job), describe_size(outcome.job.size)
         for target in outcome.job.targets:
-            cells.append(_target_row(outcome, target))
+            found = judge(outcome, target)
+            row = [title, f"{size} {outcome.job.dtype}", found.wanted]
+            cells.append([*row, *found.got, found.verdict])
     return "\n".join(_aligned(cells, text_columns=3)) + "\n" if len(cells) > 1 else ""
-
-
-def _target_row(outcome: Outcome, target: Target) -> list[str]:
-    job = outcome.job
-    title = f"{job.name}, {job.variant}" if job.variant else job.name
-    size = f"{describe_size(job.size)} {job.dtype}"
-    if target.against == OURS:
-        ours = [outcome.ours(t) for t in job.threads]
-        timed = target.seconds < math.inf
-        limit = target.seconds if timed else target.peak_bytes
-        text = seconds_text if timed else bytes_text
-        got = [t.seconds if timed else t.peak_bytes for t in ours]
-        met = [number < limit for number in got]
-        wanted, texts = f"under {text(limit)}", [text(number) for number in got]
-    else:
-        timing = next((t for t in outcome.timings if t.name == target.against), None)
-        wanted = f">= {target.ratio:g}x {target.against}"
-        if timing is None:
-            return [title, size, wanted, "", "", "not installed"]
-        got = [outcome.ratio(timing, t) for t in job.threads]
-        met = [ratio >= target.ratio for ratio in got]
-        texts = [f"{ratio:.2f}x" for ratio in got]
-    verdict = "met" if met[0] else "met on 2 threads" if any(met) else "NOT MET"
-    return [title, size, wanted, *[*texts, ""][:2], verdict]
 
 
 def _aligned(cells: list[list[str]], text_columns: int) -> list[str]:
@@ -185,29 +165,9 @@ def implementation_name(name: str, threads: int) -> str:
     return f"{name}, {threads} thread{'s' if threads > 1 else ''}" if threads else name
 
 
-def describe_size(size: Any) -> str:
-    """Return ``n=10k K=1000`` and the like."""
-    return " ".join(f"{name}={_count_text(value)}" for name, value in size.items())
-
-
-def _count_text(value: int) -> str:
-    for unit, letter in ((10**6, "M"), (10**3, "k")):
-        if value % unit == 0 and value >= (10 * unit if letter == "k" else unit):
-            return f"{value // unit}{letter}"
-    return str(value)
-
-
-def seconds_text(seconds: float) -> str:
-    """Return a time with three digits and its unit."""
-    for unit, name in ((1.0, "s"), (1e-3, "ms")):
-        if seconds >= 0.9995 * unit:
-            return f"{seconds / unit:.3g} {name}"
-    return f"{seconds / 1e-6:.3g} us"
-
-
-def bytes_text(size: float) -> str:
-    """Return a size in memory."""
-    return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"
+def title_of(job: Job) -> str:
+    """Return the name with its variant."""
+    return f"{job.name}, {job.variant}" if job.variant else job.name
 
 
 # ------------------------------------------------------------------------- JSON
@@ -246,8 +206,7 @@ def as_json(
                 for timing in outcome.timings
             ],
             "targets": [
-                {**_plain_target(target), "verdict": _target_row(outcome, target)[-1]}
-                for target in outcome.job.targets
+                judge(outcome, target).as_dict() for target in outcome.job.targets
             ],
         }
         for outcome in outcomes
@@ -267,10 +226,3 @@ def as_json(
 
 def _ratios(outcome: Outcome, timing: Timing) -> dict[int, float]:
     return {threads: outcome.ratio(timing, threads) for threads in outcome.job.threads}
-
-
-def _plain_target(target: Target) -> dict[str, Any]:
-    if target.against != OURS:
-        return {"against": target.against, "ratio": target.ratio}
-    limits = {"seconds": target.seconds, "peak_bytes": target.peak_bytes}
-    return {name: limit for name, limit in limits.items() if limit < math.inf}

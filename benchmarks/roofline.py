@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._kernels import _checks
+from distfreeuq._kernels import _checks, _scaling
 
 _MATRIX_BYTES = 1 << 28
 """Far beyond any cache, so that every read comes from memory."""
@@ -23,16 +23,20 @@ class Roofline:
         Bytes per second read from memory, by number of threads: our own validation pass
         over a large array, which reads every row once and does little else, and on one
         thread ``np.sum`` of the same array, if that is faster.
-    exponentials : float
-        ``np.exp`` of doubles per second on one thread, in the cache.
+    exponentials : dict
+        Exponentials of doubles per second, by number of threads: our own softmax of a
+        matrix that stays in the cache, and on one thread ``np.exp``, if that is faster.
+        Arithmetic and no memory: what the second thread adds here is the most that it
+        can add to any job.
     """
 
     read: dict[int, float]
-    exponentials: float
+    exponentials: dict[int, float]
 
-    def bandwidth(self, threads: int) -> float:
-        """Return bytes per second on that many threads."""
-        return self.read.get(threads, self.read[1])
+    @property
+    def second_core(self) -> float:
+        """Exponentials on two threads over those on one."""
+        return self.exponentials[2] / self.exponentials[1]
 
 
 def measure_roofline() -> Roofline:
@@ -43,21 +47,37 @@ def measure_roofline() -> Roofline:
     two_passes = _fastest(lambda: _checks._first_bad_row(matrix, True, 1e-6, 2))
     powers = np.linspace(-30.0, 0.0, 8192)
     out = np.empty_like(powers)
-    exp = _fastest(lambda: np.exp(powers, out=out), runs=200)
+    exp = _fastest(lambda: np.exp(powers, out=out), runs=200) / powers.size
+    softmax = {t: _seconds_by_exponential(t) for t in (1, 2)}
     return Roofline(
         read={
             1: matrix.nbytes / min(one_sum, one_pass),
             2: matrix.nbytes / two_passes,
         },
-        exponentials=powers.size / exp,
+        exponentials={1: 1.0 / min(exp, softmax[1]), 2: 1.0 / softmax[2]},
     )
+
+
+def _seconds_by_exponential(threads: int) -> float:
+    n, n_columns = 512, 128
+    logits = np.linspace(-30.0, 0.0, n * n_columns).reshape(n, n_columns)
+    scale, bias = np.ones(n_columns), np.zeros(n_columns)
+    scratch, out = np.empty((8, n_columns)), np.empty_like(logits)
+
+    def softmax() -> None:
+        _scaling._affine_softmax(logits, scale, bias, scratch, out, threads)
+
+    return _fastest(softmax, runs=200) / logits.size
 
 
 def best_of(first: Roofline, second: Roofline) -> Roofline:
     """Return the higher rates of two measurements, before and after the jobs."""
     return Roofline(
         read={t: max(first.read[t], second.read[t]) for t in first.read},
-        exponentials=max(first.exponentials, second.exponentials),
+        exponentials={
+            t: max(first.exponentials[t], second.exponentials[t])
+            for t in first.exponentials
+        },
     )
 
 

@@ -50,7 +50,8 @@ def run():
         targets=(
             Target("NumPy", ratio=2.0),
             Target("netcal", ratio=8.0),
-            Target(seconds=0.01),
+            Target(seconds=0.01, if_missed="the matrix has to be read"),
+            Target(second_core=1.6),
         ),
     )
     timings = (
@@ -58,7 +59,7 @@ def run():
         timing(OURS, 2, 0.011, waited=0.3),
         timing("NumPy", 0, 0.05),
     )
-    roofline = Roofline(read={1: 1e10, 2: 1.6e10}, exponentials=2e8)
+    roofline = Roofline(read={1: 1e10, 2: 1.6e10}, exponentials={1: 2e8, 2: 3.8e8})
     outcome = Outcome("metrics", job, timings)
     return json.loads(report.as_json([outcome], roofline, [0.1, 0.2], ["netcal"]))
 
@@ -69,6 +70,10 @@ def test_page_tells_ratios_targets_and_what_is_missing(run):
     assert f"{row} at least 2x NumPy | 2.50x | 4.55x | met |" in text
     assert f"{row} at least 8x netcal |  |  | not installed |" in text
     assert f"{row} under 10 ms | 20 ms | 11 ms | NOT MET |" in text
+    assert f"{row} at least 1.6x by the second core |  | 1.82x | met |" in text
+    missed = text[text.index("Missed, and why") :]
+    assert "ECE, n=200k K=100, under 10 ms: the matrix has to be read." in missed
+    assert "the second core:" not in missed
     assert f"{row} 20 ms | 11 ms | 2.0 MB | 0.80 | NumPy 2.50 |" in text
     assert "skipped: netcal" in text and "1 of 3 times waited" in text
     assert f"numpy {np.__version__}" in text
