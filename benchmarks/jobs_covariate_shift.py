@@ -23,8 +23,13 @@ def jobs() -> Iterator[Job]:
         yield nearest_neighbours(n)
         yield kernels("ulsif", "uLSIF", n)
         yield kernels("kliep", "KLIEP", n)
+        yield alone("rulsif", "RuLSIF", n)
+        yield alone("mlp", "network", n)
     for n in SIZES:
         yield weigh(n)
+    for n in SIZES:
+        yield weighted_calibration(n)
+        yield comparison(n)
     for n in (1000, 10_000, 100_000):
         yield weighted_sets(n, 10)
 
@@ -121,6 +126,20 @@ def kernels(method: str, name: str, n: int) -> Job:
     )
 
 
+def alone(method: str, name: str, n: int) -> Job:
+    """Return the job: a method that none of the peers has."""
+    source, target = samples(n)
+    return Job(
+        name=f"density ratio, {name}",
+        size={"n": n, "d": N_FEATURES},
+        ours=lambda: (
+            dfu.density_ratio(source, target, method=method, rng=0).source_weight
+        ),
+        threads=(1,),
+        effort=0.1,
+    )
+
+
 def weigh(n: int) -> Job:
     source, target = samples(n)
     fit = dfu.density_ratio(source, target, rng=0)
@@ -130,6 +149,41 @@ def weigh(n: int) -> Job:
         ours=lambda: fit.weight(target),
         reads=target.nbytes,
         effort=0.1,
+    )
+
+
+def classified(n: int) -> tuple[Any, Any, Any, Any]:
+    """Return source features, logits, labels, and target features."""
+    source, target = samples(n)
+    coef = np.random.default_rng(1).normal(size=(N_FEATURES, 3))
+    noise = np.random.default_rng(2).gumbel(size=(n, 3))
+    return source, 2.0 * source @ coef, (source @ coef + noise).argmax(axis=1), target
+
+
+def weighted_calibration(n: int) -> Job:
+    source, logits, labels, target = classified(n)
+    return Job(
+        name="calibration under covariate shift",
+        size={"n": n, "d": N_FEATURES},
+        ours=lambda: dfu.covariate_shift_calibration(
+            logits, labels, source, target, rng=0
+        ).predict(logits),
+        effort=0.2,
+    )
+
+
+def comparison(n: int) -> Job:
+    """Return the job: four ways to calibrate, on ten splits of the rows."""
+    _, logits, labels, _ = classified(n)
+    weight = np.array([0.5, 1.0, 2.0])
+    return Job(
+        name="comparison of calibrations, ten splits",
+        size={"n": n},
+        ours=lambda: dfu.compare_calibrations(
+            logits, labels, logits[::2], labels[::2], label_weight=weight, rng=0
+        ).to_frame()["ece"],
+        threads=(1,),
+        effort=0.2,
     )
 
 

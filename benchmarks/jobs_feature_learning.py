@@ -26,13 +26,14 @@ def images(n: int, d: int) -> tuple[Any, Any, Any]:
 
 
 def jobs() -> Iterator[Job]:
-    yield epochs(1, None)
-    yield epochs(EPOCHS, Target(OURS, seconds=30.0))
+    for n in (500, 1000, 2000):
+        yield epochs(n, 1, None)
+    yield epochs(2000, EPOCHS, Target(OURS, seconds=30.0))
 
 
-def epochs(n_epochs: int, target: Target | None) -> Job:
-    """2000 rows of each sample, 256 columns, 84 features; the discriminators anew."""
-    source, labels, others = images(2000, 256)
+def epochs(n: int, n_epochs: int, target: Target | None) -> Job:
+    """So many rows of each sample, 256 columns, 84 features; discriminators anew."""
+    source, labels, others = images(n, 256)
 
     def ours() -> Any:
         with warnings.catch_warnings():
@@ -47,7 +48,7 @@ def epochs(n_epochs: int, target: Target | None) -> Job:
 
     return Job(
         name=f"feature learning, {n_epochs} epoch{'s' if n_epochs > 1 else ''}",
-        size={"n": 4000, "d": 256, "hidden": 84},
+        size={"n": 2 * n, "d": 256, "hidden": 84},
         ours=ours,
         check=check,
         reads=source.nbytes + others.nbytes,

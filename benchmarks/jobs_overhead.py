@@ -19,6 +19,8 @@ def jobs() -> Iterator[Job]:
     for n in (1, 100, 10_000):
         yield predict(n)
     yield validate(1000)
+    for n in (100, 1000, 10_000):
+        yield study(n)
 
 
 def fit(n: int) -> Job:
@@ -57,6 +59,25 @@ def predict(n: int) -> Job:
         threads=(1,),
         ours=lambda: fitted.predict(new_probs, rng=np.random.default_rng(3)).mask,
         peers={"NumPy": by_numpy},
+    )
+
+
+def study(n: int) -> Job:
+    """Return the job: a hundred replicates of a fit and a prediction."""
+    probs, labels = data.rows(n, N_CLASSES)
+
+    def procedure(draw: int, generator: np.random.Generator) -> dict[str, float]:
+        del draw
+        fit = dfu.split_conformal(probs, labels, rng=generator)
+        return {"size": float(fit.predict(probs[:1], rng=generator).sizes[0])}
+
+    return Job(
+        name="simulate, 100 replicates",
+        size={"n": n, "K": N_CLASSES},
+        threads=(1,),
+        ours=lambda: len(
+            dfu.simulate(lambda generator: 0, procedure, 100, rng=0).to_frame()
+        ),
     )
 
 
