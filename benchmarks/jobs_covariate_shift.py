@@ -181,7 +181,7 @@ def comparison(n: int) -> Job:
         size={"n": n},
         ours=lambda: dfu.compare_calibrations(
             logits, labels, logits[::2], labels[::2], label_weight=weight, rng=0
-        ).to_frame()["ece"],
+        ).to_frame()["mean"],
         threads=(1,),
         effort=0.2,
     )
