@@ -17,7 +17,20 @@ from .units import describe_size
 
 _COLUMNS = 3
 _OURS_COLOURS = {1: "#b2182b", 2: "#ef8a62"}
-_PEER_COLOURS = ("#2166ac", "#67a9cf", "#4d4d4d", "#999999", "#5ab4ac")
+_PEER_COLOURS = {
+    "NumPy": "#2166ac",
+    "SciPy": "#67a9cf",
+    "scikit-learn": "#4d4d4d",
+    "mapie": "#5ab4ac",
+    "netcal": "#762a83",
+    "uncertainty-calibration": "#999999",
+    "abstention": "#8c510a",
+    "quapy": "#c9a24a",
+    "densratio": "#1b7837",
+}
+"""The same colour in every panel; one that is not named here is black."""
+
+_AXES = {"n": "rows n", "K": "classes K", "m": "target rows m", "d": "features d"}
 
 HEADLINES = (
     ("APS fit + sets", "K"),
@@ -92,16 +105,24 @@ def _draw_panel(ax: Axes, axis: str, group: list[Job], bandwidth: float) -> None
             threads = timing["threads"]
             name = implementation_name(timing["implementation"], threads)
             curves[name, threads].append((job["size"][axis], timing["seconds"]))
-    colours = iter(_PEER_COLOURS)
+    drawn: list[str] = []
     for (name, threads), points in curves.items():
-        colour = _OURS_COLOURS[threads] if threads else next(colours)
+        package = name.partition(",")[0]
+        peers = _PEER_COLOURS.get(package, "black")
         ax.plot(
-            *zip(*points, strict=True), "o-", color=colour, label=name, ms=4, lw=1.5
+            *zip(*points, strict=True),
+            "o--" if package in drawn and not threads else "o-",  # another way of it
+            color=_OURS_COLOURS[threads] if threads else peers,
+            label=name,
+            ms=4,
+            lw=1.5,
         )
+        drawn.append(package)
     if all(job["reads"] for job in group):
         limit = [(job["size"][axis], job["reads"] / bandwidth) for job in group]
         ax.plot(*zip(*limit, strict=True), "k:", label="one read of the input", lw=1)
-    ax.set(xscale="log", yscale="log", xlabel=axis, ylabel="seconds")
+    ax.set(xscale="log", yscale="log", ylabel="seconds")
+    ax.set_xlabel(_AXES.get(axis, axis))
     ax.set_title(_title(group[0], axis), fontsize=10)
     ax.grid(True, which="major", lw=0.4, alpha=0.5)
     ax.legend(
