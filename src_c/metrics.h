@@ -3,7 +3,21 @@
 #define DISTFREEUQ_METRICS_H
 
 #include <math.h>
-#include "portability.h"
+#include "few_columns.h"
+
+enum { STRANDS = 16 }; /* sums side by side along a long row */
+
+ALWAYS_INLINE int lowest_bit(uint32_t bits)
+{
+#if defined(__GNUC__)
+    return __builtin_ctz(bits);
+#else
+    int place = 0;
+    while (!(bits >> place & 1))
+        place++;
+    return place;
+#endif
+}
 
 /* PLACE: an integer as wide as REAL, so that a vector of one goes with one of the other. */
 #define REAL double

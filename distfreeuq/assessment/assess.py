@@ -18,7 +18,7 @@ from distfreeuq.covariate_shift.diagnostics import effective_sample_size
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.metrics.bins import CONFIDENCE, HIT, WEIGHT, check_bins, gap_norm
 from distfreeuq.metrics.reliability import table_of_sums
-from distfreeuq.metrics.rows import read_matrix, read_predictions
+from distfreeuq.metrics.rows import ALL, read_matrix, read_predictions
 from distfreeuq.results import read_only
 
 
@@ -167,7 +167,7 @@ def read_measures(
             sample_weight=sample_weight,
             classes=classes,
             event=event,
-            brier=True,
+            needs=ALL,
         )
     else:
         door.choice(event, "event", ["predicted"])
