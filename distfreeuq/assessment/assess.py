@@ -141,7 +141,9 @@ def assess(
         ),
         by_class=read_only(_class_table(measures, sums)),
         n=rows.n,
-        ess=effective_sample_size(rows.weights),
+        ess=float(rows.n)
+        if sample_weight is None
+        else effective_sample_size(rows.weights),
         classes=rows.classes,
         guarantee=_claim(n_sim, sample_weight is not None),
     )

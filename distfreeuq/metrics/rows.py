@@ -76,7 +76,7 @@ class Rows:
         Not as a product of vectors: its threads, in a library of linear algebra, and
         those of the kernels would get into each other's way.
         """
-        if self.weights.min() == 1.0:
+        if self.weights.min() == self.weights.max():
             return float(values.mean())
         used = self.weights > 0.0
         if not used.all():
