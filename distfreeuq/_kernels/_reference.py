@@ -198,6 +198,17 @@ def tabulate_scores(
     return counts, np.array(totals)
 
 
+def tabulate_columns(
+    probs: FloatMatrix, labels: IntArray, edges: FloatArray
+) -> tuple[IntArray, FloatMatrix]:
+    """Return rows by bin, column and label (M, K, K), and sums of entries (M, K)."""
+    n_classes = probs.shape[1]
+    none = np.zeros(edges.size, dtype=np.bool_)
+    tables = [tabulate_scores(p, labels, edges, none, n_classes) for p in probs.T]
+    counts = np.stack([rows for rows, _ in tables], axis=1)
+    return counts, np.stack([totals for _, totals in tables], axis=1)
+
+
 def assign_cells(
     rows: FloatMatrix, column: IntArray, threshold: FloatArray, child: IntMatrix
 ) -> IntArray:

@@ -74,9 +74,11 @@ def class_gap_sums(
     """
     shape = (edges.size + 1, probs.shape[1])
     enough = probs.size // (_ENTRIES_PER_SUM * shape[0] * shape[1])
-    blocks = np.zeros((max(1, min(_MOST_BLOCKS, enough)), *shape))
+    n_blocks = max(1, min(_MOST_BLOCKS, enough))
+    blocks = np.zeros((n_blocks, *shape))
+    threads = min(n_blocks, threads_for(probs.size))
     bad = _metrics._sum_class_gaps(
-        probs, labels, weights, tolerance, edges, blocks, threads_for(probs.size)
+        probs, labels, weights, tolerance, edges, blocks, threads
     )
     return blocks.sum(axis=0), bad
 
