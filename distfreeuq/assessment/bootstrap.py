@@ -38,7 +38,7 @@ def resample(
     tasks = [children[i : i + size] for i in range(0, len(children), size)]
     workers = Parallel(n_jobs=n_jobs, return_as="generator")
     if n_jobs == 1:  # the kernels let other threads run
-        threads = threads_for(SAMPLES * several[0].rows.n)
+        threads = threads_for(several[0].rows.n)
         workers = Parallel(threads, backend="threading", return_as="generator")
     found = workers(delayed(_some_samples)(apart, task) for task in tasks)
     parts = list(tqdm(found, total=len(tasks), disable=not progress, desc="bootstrap"))
