@@ -61,6 +61,12 @@ class UncheckedProbs(NamedTuple):
         if row >= 0:
             self.door.refuse_row(self.matrix, row, self.parameter, self.tolerance)
 
+    def checked(self) -> FloatMatrix:
+        """Return the matrix after a read of its own."""
+        threads = threads_for(self.matrix.size)
+        self.refuse(_checks._first_bad_row(self.matrix, True, self.tolerance, threads))
+        return self.matrix
+
 
 class Door:
     """Checks the arguments of one public function, whose name its messages carry."""
@@ -156,14 +162,13 @@ class Door:
     ) -> tuple[FloatMatrix, Classes]:
         """Return checked probabilities (n, K), and the classes of their columns."""
         rows, names = self.unchecked_probs(value, parameter, classes)
-        return self._check_rows(rows), names
+        return rows.checked(), names
 
     def new_probs(
         self, value: ArrayLike, classes: Classes, parameter: str = "probs"
     ) -> FloatMatrix:
         """Return checked probabilities for a fit with these classes."""
-        rows = self.unchecked_new_probs(value, classes, parameter)
-        return self._check_rows(rows)
+        return self.unchecked_new_probs(value, classes, parameter).checked()
 
     def unchecked_probs(
         self, value: ArrayLike, parameter: str = "probs", classes: Any = None
@@ -186,12 +191,6 @@ class Door:
             must = f"with the fit's columns in the fit's order, {listed(classes)}"
             self.refuse(parameter, must, listed(columns))
         return rows
-
-    def _check_rows(self, rows: UncheckedProbs) -> FloatMatrix:
-        matrix, tolerance = rows.matrix, rows.tolerance
-        threads = threads_for(matrix.size)
-        rows.refuse(_checks._first_bad_row(matrix, True, tolerance, threads))
-        return matrix
 
     def _probability_rows(self, value: ArrayLike, parameter: str) -> UncheckedProbs:
         array = self.array(value, parameter, "probabilities")

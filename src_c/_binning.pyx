@@ -170,6 +170,45 @@ def _tabulate_scores(
             &counts[b, 0, 0], n_labels, &totals[b, 0])
 
 
+cdef inline void _tabulate_rows(
+    const floating *row, const int64_t *labels, ptrdiff_t n, ptrdiff_t K,
+    const floating *edges, const int32_t *first, int64_t *counts, double *totals
+) noexcept nogil:
+    cdef ptrdiff_t i, k, cell
+    for i in range(n):
+        for k in range(K):
+            cell = _look_up(edges, first, row[k], True) * K + k
+            counts[cell * K + labels[i]] += 1
+            totals[cell] += row[k]
+        row += K
+
+
+def _tabulate_columns(
+    const floating[:, ::1] probs,
+    const int64_t[::1] labels,
+    const floating[::1] edges,
+    int64_t[:, :, :, ::1] counts,
+    double[:, :, ::1] totals,
+    int threads,
+):
+    """Add to counts[b, m, k, y] block b's rows of label y whose entry k is in
+    right-closed bin m, and to totals[b, m, k] these entries; blocks as in
+    `_tabulate_scores`. All columns have the same bins, and the matrix is read once.
+    """
+    cdef ptrdiff_t n = probs.shape[0], n_edges = edges.shape[0], b, start
+    cdef ptrdiff_t n_blocks = counts.shape[0], K = probs.shape[1]
+    cdef const floating *first_edge = &edges[0] if n_edges > 0 else NULL
+    cdef int32_t[TABLE_SIZE + 1] table
+    cdef const int32_t *first = table
+    if n == 0:
+        return
+    _fill_table(first_edge, n_edges, table)
+    for b in prange(n_blocks, nogil=True, num_threads=threads, schedule="static"):
+        start = b * n // n_blocks
+        _tabulate_rows(&probs[start, 0], &labels[start], (b + 1) * n // n_blocks - start,
+                       K, first_edge, first, &counts[b, 0, 0, 0], &totals[b, 0, 0])
+
+
 cdef inline void _take_block(
     const floating *value, ptrdiff_t stride, ptrdiff_t n,
     const floating *edges, const int32_t *first,

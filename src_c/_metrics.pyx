@@ -13,54 +13,79 @@ from _common cimport chunk_stop, count_chunks, rows_per_chunk
 
 
 cdef extern from "metrics.h" nogil:
+    ctypedef struct row_outputs_f32:
+        uint8_t *hits
+        int64_t *predicted
+        float *confidence
+        float *of_label
+        double *brier
+    ctypedef struct row_outputs_f64:
+        uint8_t *hits
+        int64_t *predicted
+        double *confidence
+        double *of_label
+        double *brier
     ptrdiff_t read_rows_f32(
         const float *, ptrdiff_t, const int64_t *, double, ptrdiff_t, ptrdiff_t,
-        int64_t *, float *, float *, double *)
+        row_outputs_f32)
     ptrdiff_t read_rows_f64(
         const double *, ptrdiff_t, const int64_t *, double, ptrdiff_t, ptrdiff_t,
-        int64_t *, double *, double *, double *)
-    void sum_class_bins_f32(const float *, ptrdiff_t, const int64_t *, const double *,
-                            const float *, ptrdiff_t, ptrdiff_t, ptrdiff_t, double *)
-    void sum_class_bins_f64(const double *, ptrdiff_t, const int64_t *, const double *,
-                            const double *, ptrdiff_t, ptrdiff_t, ptrdiff_t, double *)
+        row_outputs_f64)
+    ptrdiff_t sum_class_gaps_f32(
+        const float *, ptrdiff_t, const int64_t *, const double *, double, const float *,
+        ptrdiff_t, ptrdiff_t, ptrdiff_t, double *)
+    ptrdiff_t sum_class_gaps_f64(
+        const double *, ptrdiff_t, const int64_t *, const double *, double, const double *,
+        ptrdiff_t, ptrdiff_t, ptrdiff_t, double *)
 
 
 def _read_rows(
     const floating[:, ::1] probs,
     const int64_t[::1] labels,
     double tolerance,
+    uint8_t[::1] hits,
     int64_t[::1] predicted,
     floating[::1] confidence,
     floating[::1] of_label,
     double[::1] brier,
     int threads,
 ):
-    """Predicted class, its probability, the label's, and the Brier score of each row.
+    """Of each row: is the predicted class the label? That class, its probability, the
+    label's, and the Brier score.
 
-    `brier` may be of length 0: then it is left out. Rows are checked on the way: returns
-    the first that is no probability vector within the tolerance, or -1, in which case
-    alone the outputs are meaningful.
+    Outputs other than `hits` may be of length 0: then they are left out. Rows are checked
+    on the way: returns the first that is no probability vector within the tolerance, or
+    -1, in which case alone the outputs are meaningful.
     """
     cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], chunk, start, stop, bad
     cdef ptrdiff_t first = n
     cdef ptrdiff_t *shared_first = &first  # through a pointer, or prange makes it private
     cdef ptrdiff_t rows = rows_per_chunk(K)
-    cdef double *squares = &brier[0] if brier.shape[0] > 0 else NULL
+    cdef row_outputs_f32 out32
+    cdef row_outputs_f64 out64
     if n == 0:
         return -1
+    if floating is float:
+        out32.hits = &hits[0]
+        out32.predicted = &predicted[0] if predicted.shape[0] > 0 else NULL
+        out32.confidence = &confidence[0] if confidence.shape[0] > 0 else NULL
+        out32.of_label = &of_label[0] if of_label.shape[0] > 0 else NULL
+        out32.brier = &brier[0] if brier.shape[0] > 0 else NULL
+    else:
+        out64.hits = &hits[0]
+        out64.predicted = &predicted[0] if predicted.shape[0] > 0 else NULL
+        out64.confidence = &confidence[0] if confidence.shape[0] > 0 else NULL
+        out64.of_label = &of_label[0] if of_label.shape[0] > 0 else NULL
+        out64.brier = &brier[0] if brier.shape[0] > 0 else NULL
     for chunk in prange(
         count_chunks(n, rows), nogil=True, num_threads=threads, schedule="static"
     ):
         start = chunk * rows
         stop = chunk_stop(start, rows, n)
         if floating is float:
-            bad = read_rows_f32(
-                &probs[0, 0], K, &labels[0], tolerance, start, stop, &predicted[0],
-                &confidence[0], &of_label[0], squares)
+            bad = read_rows_f32(&probs[0, 0], K, &labels[0], tolerance, start, stop, out32)
         else:
-            bad = read_rows_f64(
-                &probs[0, 0], K, &labels[0], tolerance, start, stop, &predicted[0],
-                &confidence[0], &of_label[0], squares)
+            bad = read_rows_f64(&probs[0, 0], K, &labels[0], tolerance, start, stop, out64)
         if bad >= 0:
             with gil:
                 shared_first[0] = min(shared_first[0], bad)
@@ -94,28 +119,36 @@ def _sum_bins(
             sums[4] += w * (gap * gap)
 
 
-def _sum_class_bins(
+def _sum_class_gaps(
     const floating[:, ::1] probs,
     const int64_t[::1] labels,
     const double[::1] weights,
+    double tolerance,
     const floating[::1] edges,
-    double[:, :, :, ::1] out,
+    double[:, :, ::1] out,
     int threads,
 ):
-    """Add to out[b] block b's sums (3, M, K) of w, w p_k and w 1{k is the label}.
+    """Add to out[b] block b's sums (M, K) of w (p_k - 1{k is the label}) by bin of p_k.
 
-    Bins are right-closed; `edges` are the interior ones, ascending. Weights in the first bin
-    are not added: they are what the other bins leave of all.
+    Bins are right-closed; `edges` are the interior ones, ascending. Rows are checked on the
+    way, and the first that is no probability vector is returned, as by `_read_rows`.
     """
-    cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], b, n_blocks = out.shape[0]
-    cdef ptrdiff_t n_edges = edges.shape[0]
+    cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], b, n_blocks = out.shape[0], bad
+    cdef ptrdiff_t n_edges = edges.shape[0], first = n
+    cdef ptrdiff_t *shared_first = &first
     cdef const floating *first_edge = &edges[0] if n_edges > 0 else NULL
     if n == 0:
-        return
+        return -1
     for b in prange(n_blocks, nogil=True, num_threads=threads, schedule="static"):
         if floating is float:
-            sum_class_bins_f32(&probs[0, 0], K, &labels[0], &weights[0], first_edge, n_edges,
-                               b * n // n_blocks, (b + 1) * n // n_blocks, &out[b, 0, 0, 0])
+            bad = sum_class_gaps_f32(
+                &probs[0, 0], K, &labels[0], &weights[0], tolerance, first_edge, n_edges,
+                b * n // n_blocks, (b + 1) * n // n_blocks, &out[b, 0, 0])
         else:
-            sum_class_bins_f64(&probs[0, 0], K, &labels[0], &weights[0], first_edge, n_edges,
-                               b * n // n_blocks, (b + 1) * n // n_blocks, &out[b, 0, 0, 0])
+            bad = sum_class_gaps_f64(
+                &probs[0, 0], K, &labels[0], &weights[0], tolerance, first_edge, n_edges,
+                b * n // n_blocks, (b + 1) * n // n_blocks, &out[b, 0, 0])
+        if bad >= 0:
+            with gil:
+                shared_first[0] = min(shared_first[0], bad)
+    return first if first < n else -1

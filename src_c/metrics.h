@@ -3,7 +3,9 @@
 #define DISTFREEUQ_METRICS_H
 
 #include <math.h>
-#include "portability.h"
+#include "few_columns.h"
+
+enum { STRANDS = 16 }; /* sums side by side along a long row */
 
 /* PLACE: an integer as wide as REAL, so that a vector of one goes with one of the other. */
 #define REAL double

@@ -1,57 +1,204 @@
 /* Compiled twice by metrics.h, with REAL = float and double. Sums are double. */
 
-ALWAYS_INLINE double NAMED(sum_of_squares)(const REAL *RESTRICT row, ptrdiff_t K)
+/* What is read of every row; all but `hits` may be NULL, and is then left out. */
+typedef struct {
+    uint8_t *hits;      /* whether the predicted column is the label */
+    int64_t *predicted; /* column of the largest entry, the first one if several tie */
+    REAL *confidence;   /* that entry */
+    REAL *of_label;     /* the label's entry */
+    double *brier;      /* squared distance to the label's corner of the simplex */
+} NAMED(row_outputs);
+
+/* Every comparison is written so that NaN fails it. */
+ALWAYS_INLINE int NAMED(on_simplex)(double sum, REAL low, double tolerance)
 {
-    double total = 0.0;
-    PRAGMA(omp simd reduction(+ : total))
-    for (ptrdiff_t k = 0; k < K; k++)
-        total += (double)row[k] * (double)row[k];
-    return total;
+    return (fabs(sum - 1.0) <= tolerance) & (low >= (REAL)0.0);
 }
 
-/* All that the top-label metrics need of rows start .. stop-1, in one read: the column of
-   the largest entry (the first one if several tie), that entry, the label's entry, and the
-   squared distance to the label's corner of the simplex. The last is a sum of squares
-   without the label's own, so that it is never negative; it is left out if `brier` is
-   NULL. Returns the first row that is no probability vector within the tolerance, where it
-   stops, or -1; every comparison is written so that NaN fails it. */
+/* Reads `lanes` short rows from row i on, as few_columns.h says. The Brier score is a sum of
+   squares without the label's own, so that it is never negative. Returns the first row that
+   is no probability vector, or -1. */
+ALWAYS_INLINE ptrdiff_t NAMED(read_short_rows)(const REAL *probs, ptrdiff_t K,
+                                               const int64_t *labels, double tolerance,
+                                               ptrdiff_t i, const int lanes,
+                                               const int with_brier,
+                                               const NAMED(row_outputs) *out)
+{
+    const REAL *RESTRICT rows = probs + i * K;
+    REAL top[BLOCK_ROWS], low[BLOCK_ROWS];
+    PLACE place[BLOCK_ROWS], label[BLOCK_ROWS];
+    double sum[BLOCK_ROWS], squares[BLOCK_ROWS];
+    PRAGMA(omp simd)
+    for (int l = 0; l < lanes; l++) {
+        top[l] = low[l] = rows[l * K];
+        sum[l] = squares[l] = 0.0;
+        place[l] = 0;
+        label[l] = (PLACE)labels[i + l];
+    }
+    for (ptrdiff_t k = 0; k < K; k++) {
+        PRAGMA(omp simd)
+        for (int l = 0; l < lanes; l++) {
+            const REAL x = rows[l * K + k];
+            const PLACE larger = -(PLACE)(x > top[l]);
+            place[l] ^= (place[l] ^ (PLACE)k) & larger; /* a choice without a branch */
+            top[l] = x > top[l] ? x : top[l];
+            low[l] = x < low[l] ? x : low[l];
+            sum[l] += (double)x;
+            if (with_brier)
+                squares[l] += label[l] == (PLACE)k ? 0.0 : (double)x * (double)x;
+        }
+    }
+    PLACE bad = 0;
+    PRAGMA(omp simd reduction(| : bad))
+    for (int l = 0; l < lanes; l++)
+        bad |= NAMED(on_simplex)(sum[l], low[l], tolerance) ? 0 : 1;
+    if (bad)
+        for (int l = 0; l < lanes; l++)
+            if (!NAMED(on_simplex)(sum[l], low[l], tolerance))
+                return i + l;
+    for (int l = 0; l < lanes; l++)
+        out->hits[i + l] = place[l] == label[l];
+    if (out->predicted != NULL)
+        for (int l = 0; l < lanes; l++)
+            out->predicted[i + l] = place[l];
+    if (out->confidence != NULL)
+        for (int l = 0; l < lanes; l++)
+            out->confidence[i + l] = top[l];
+    if (out->of_label != NULL)
+        for (int l = 0; l < lanes; l++)
+            out->of_label[i + l] = rows[l * K + (ptrdiff_t)label[l]];
+    if (with_brier)
+        for (int l = 0; l < lanes; l++) {
+            const double missing = 1.0 - (double)rows[l * K + (ptrdiff_t)label[l]];
+            out->brier[i + l] = squares[l] + missing * missing;
+        }
+    return -1;
+}
+
+ALWAYS_INLINE ptrdiff_t NAMED(read_all_short_rows)(const REAL *probs, ptrdiff_t K,
+                                                   const int64_t *labels, double tolerance,
+                                                   ptrdiff_t start, ptrdiff_t stop,
+                                                   const int with_brier,
+                                                   const NAMED(row_outputs) *out)
+{
+    ptrdiff_t bad = -1;
+    if (stop - start < BLOCK_ROWS) {
+        for (ptrdiff_t i = start; i < stop && bad < 0; i++)
+            bad = NAMED(read_short_rows)(probs, K, labels, tolerance, i, 1, with_brier, out);
+        return bad;
+    }
+    for (ptrdiff_t i = start; i < stop && bad < 0; i += BLOCK_ROWS) {
+        const ptrdiff_t first = block_at(i, stop);
+        prefetch_ahead(probs + first * K, (size_t)(BLOCK_ROWS * K) * sizeof(REAL));
+        bad = NAMED(read_short_rows)(probs, K, labels, tolerance, first, BLOCK_ROWS,
+                                     with_brier, out);
+    }
+    return bad;
+}
+
+/* First column that holds the row's largest entry, looked for in blocks of STRANDS. */
+ALWAYS_INLINE ptrdiff_t NAMED(first_place)(const REAL *RESTRICT row, ptrdiff_t K, REAL top)
+{
+    for (ptrdiff_t k = 0; k + STRANDS <= K; k += STRANDS) {
+        PLACE first = STRANDS;
+        PRAGMA(omp simd reduction(min : first))
+        for (PLACE s = 0; s < STRANDS; s++) {
+            const PLACE place = row[k + s] == top ? s : (PLACE)STRANDS;
+            first = place < first ? place : first;
+        }
+        if (first < STRANDS)
+            return k + first;
+    }
+    ptrdiff_t k = K - K % STRANDS;
+    while (row[k] != top)
+        k++;
+    return k;
+}
+
+/* The same of one long row; returns whether it is a probability vector. Sums are taken in
+   STRANDS strands, whatever the clone's vectors: all clones give the same bits. */
+ALWAYS_INLINE int NAMED(read_long_row)(const REAL *RESTRICT row, ptrdiff_t K,
+                                       ptrdiff_t label, double tolerance, ptrdiff_t i,
+                                       const int with_brier,
+                                       const NAMED(row_outputs) *out)
+{
+    const ptrdiff_t whole = K - K % STRANDS;
+    REAL tops[STRANDS], lows[STRANDS], top = row[0], low = row[0];
+    double sums[STRANDS], squares[STRANDS], sum = 0.0, square = 0.0;
+    for (int s = 0; s < STRANDS; s++) {
+        tops[s] = lows[s] = row[0];
+        sums[s] = squares[s] = 0.0;
+    }
+    for (ptrdiff_t k = 0; k < whole; k += STRANDS) {
+        const PLACE own = (PLACE)(label - k);
+        PRAGMA(omp simd)
+        for (PLACE s = 0; s < STRANDS; s++) {
+            const REAL x = row[k + s];
+            tops[s] = x > tops[s] ? x : tops[s];
+            lows[s] = x < lows[s] ? x : lows[s];
+            sums[s] += (double)x;
+            if (with_brier)
+                squares[s] += s == own ? 0.0 : (double)x * (double)x;
+        }
+    }
+    for (ptrdiff_t k = whole; k < K; k++) {
+        const REAL x = row[k];
+        top = x > top ? x : top;
+        low = x < low ? x : low;
+        sum += (double)x;
+        square += k == label ? 0.0 : (double)x * (double)x;
+    }
+    for (int s = 0; s < STRANDS; s++) {
+        top = tops[s] > top ? tops[s] : top;
+        low = lows[s] < low ? lows[s] : low;
+        sum += sums[s];
+        square += squares[s];
+    }
+    if (!NAMED(on_simplex)(sum, low, tolerance))
+        return 0;
+    const ptrdiff_t place = NAMED(first_place)(row, K, top);
+    out->hits[i] = place == label;
+    if (out->predicted != NULL)
+        out->predicted[i] = place;
+    if (out->confidence != NULL)
+        out->confidence[i] = top;
+    if (out->of_label != NULL)
+        out->of_label[i] = row[label];
+    if (with_brier) {
+        const double missing = 1.0 - (double)row[label];
+        out->brier[i] = square + missing * missing;
+    }
+    return 1;
+}
+
+ALWAYS_INLINE ptrdiff_t NAMED(read_any_rows)(const REAL *probs, ptrdiff_t K,
+                                             const int64_t *labels, double tolerance,
+                                             ptrdiff_t start, ptrdiff_t stop,
+                                             const int with_brier,
+                                             const NAMED(row_outputs) *out)
+{
+    if (K <= FEW_COLUMNS)
+        return NAMED(read_all_short_rows)(probs, K, labels, tolerance, start, stop,
+                                          with_brier, out);
+    for (ptrdiff_t i = start; i < stop; i++) {
+        const REAL *row = probs + i * K;
+        prefetch_ahead(row, (size_t)K * sizeof(REAL));
+        if (!NAMED(read_long_row)(row, K, labels[i], tolerance, i, with_brier, out))
+            return i;
+    }
+    return -1;
+}
+
+/* All that the top-label metrics need of rows start .. stop-1, in one read. Returns the
+   first row that is no probability vector within the tolerance, where it stops, or -1. */
 VECTOR_CLONES
 static ptrdiff_t NAMED(read_rows)(const REAL *probs, ptrdiff_t K, const int64_t *labels,
                                   double tolerance, ptrdiff_t start, ptrdiff_t stop,
-                                  int64_t *predicted, REAL *confidence, REAL *of_label,
-                                  double *brier)
+                                  NAMED(row_outputs) out)
 {
-    for (ptrdiff_t i = start; i < stop; i++) {
-        const REAL *RESTRICT row = probs + i * K;
-        ptrdiff_t label = labels[i];
-        REAL top = row[0], low = row[0];
-        double sum = 0.0;
-        prefetch_ahead(row, (size_t)K * sizeof(REAL));
-        PRAGMA(omp simd reduction(+ : sum) reduction(max : top) reduction(min : low))
-        for (ptrdiff_t k = 0; k < K; k++) {
-            sum += (double)row[k];
-            top = row[k] > top ? row[k] : top;
-            low = row[k] < low ? row[k] : low;
-        }
-        if (!(fabs(sum - 1.0) <= tolerance && low >= (REAL)0.0))
-            return i;
-        PLACE first = (PLACE)K;
-        PRAGMA(omp simd reduction(min : first))
-        for (PLACE k = 0; k < (PLACE)K; k++) {
-            PLACE place = row[k] == top ? k : (PLACE)K;
-            first = place < first ? place : first;
-        }
-        predicted[i] = first;
-        confidence[i] = top;
-        of_label[i] = row[label];
-        if (brier != NULL) {
-            double missing = 1.0 - (double)row[label];
-            brier[i] = NAMED(sum_of_squares)(row, label)
-                       + NAMED(sum_of_squares)(row + label + 1, K - label - 1)
-                       + missing * missing;
-        }
-    }
-    return -1;
+    if (out.brier != NULL)
+        return NAMED(read_any_rows)(probs, K, labels, tolerance, start, stop, 1, &out);
+    return NAMED(read_any_rows)(probs, K, labels, tolerance, start, stop, 0, &out);
 }
 
 /* Number of edges below the value; right-closed bins. The guess is right or next to it for
@@ -68,46 +215,154 @@ ALWAYS_INLINE ptrdiff_t NAMED(bin_of)(REAL value, const REAL *edges, ptrdiff_t n
     return m;
 }
 
-/* Adds rows start .. stop-1 to the bins of every class:
-     sums[0][m][k] += weight, for bins m = 1 and up (the first is what is left of all);
-     sums[1][m][k] += weight * value;
-     sums[2][m][k] += weight if k is the label.
-   In a row of many classes nearly all entries are in the first bin: these are added in
-   vectors, and only blocks that hold a larger one are looked at entry by entry. */
-VECTOR_CLONES
-static void NAMED(sum_class_bins)(const REAL *probs, ptrdiff_t K, const int64_t *labels,
-                                  const double *weights, const REAL *edges,
-                                  ptrdiff_t n_edges, ptrdiff_t start, ptrdiff_t stop,
-                                  double *sums)
+/* Which of n <= STRANDS entries, `stride` apart, are beyond the first bin: bit s for s. */
+ALWAYS_INLINE uint32_t NAMED(beyond)(const REAL *RESTRICT entries, ptrdiff_t stride,
+                                     const int n, REAL first_edge)
 {
-    enum { BLOCK = 16 };
-    const ptrdiff_t size = (n_edges + 1) * K;
-    double *RESTRICT mass = sums, *RESTRICT value = sums + size;
-    double *RESTRICT hits = sums + 2 * size;
-    const REAL first_edge = n_edges > 0 ? edges[0] : (REAL)2.0;
-    for (ptrdiff_t i = start; i < stop; i++) {
-        const REAL *RESTRICT row = probs + i * K;
-        const double weight = weights[i];
-        if (weight == 0.0)
-            continue;
-        for (ptrdiff_t begin = 0; begin < K; begin += BLOCK) {
-            const ptrdiff_t end = begin + BLOCK < K ? begin + BLOCK : K;
-            int beyond = 0;
-            PRAGMA(omp simd reduction(+ : beyond))
-            for (ptrdiff_t k = begin; k < end; k++) {
-                double x = (double)row[k];
-                int above = row[k] > first_edge;
-                value[k] += above ? 0.0 : weight * x;
-                beyond += above;
-            }
-            for (ptrdiff_t k = begin; beyond > 0; k++)
-                if (row[k] > first_edge) {
-                    ptrdiff_t cell = NAMED(bin_of)(row[k], edges, n_edges) * K + k;
-                    mass[cell] += weight;
-                    value[cell] += weight * (double)row[k];
-                    beyond--;
-                }
-        }
-        hits[NAMED(bin_of)(row[labels[i]], edges, n_edges) * K + labels[i]] += weight;
+    /* a table: shifts by s would not become vectors */
+    static const PLACE bit[STRANDS] = {1,       1 << 1,  1 << 2,  1 << 3, 1 << 4,  1 << 5,
+                                       1 << 6,  1 << 7,  1 << 8,  1 << 9, 1 << 10, 1 << 11,
+                                       1 << 12, 1 << 13, 1 << 14, 1 << 15};
+    PLACE bits = 0;
+    PRAGMA(omp simd reduction(| : bits))
+    for (int s = 0; s < n; s++)
+        bits |= entries[s * stride] > first_edge ? bit[s] : 0;
+    return (uint32_t)bits;
+}
+
+/* Adds an entry of one class to its bin; `gaps` begins at that class. */
+ALWAYS_INLINE void NAMED(add_gap)(REAL value, double weight, const REAL *edges,
+                                  ptrdiff_t n_edges, ptrdiff_t K, double *RESTRICT gaps)
+{
+    gaps[NAMED(bin_of)(value, edges, n_edges) * K] += weight * (double)value;
+}
+
+/* Rows i .. i+lanes-1 of few classes; the sums of the first bin are kept by lane. */
+ALWAYS_INLINE ptrdiff_t NAMED(sum_short_gaps)(const REAL *probs, ptrdiff_t K,
+                                              const int64_t *labels, const double *weights,
+                                              double tolerance, const REAL *edges,
+                                              ptrdiff_t n_edges, ptrdiff_t i,
+                                              const int lanes, double *RESTRICT first_bin,
+                                              double *RESTRICT gaps)
+{
+    const REAL first_edge = n_edges > 0 ? edges[0] : (REAL)INFINITY;
+    const REAL *RESTRICT rows = probs + i * K;
+    double sum[BLOCK_ROWS], weight[BLOCK_ROWS];
+    REAL low[BLOCK_ROWS];
+    PRAGMA(omp simd)
+    for (int l = 0; l < lanes; l++) {
+        weight[l] = weights[i + l];
+        sum[l] = 0.0;
+        low[l] = (REAL)0.0;
     }
+    for (ptrdiff_t k = 0; k < K; k++) {
+        double *RESTRICT first = first_bin + k * BLOCK_ROWS;
+        PRAGMA(omp simd)
+        for (int l = 0; l < lanes; l++) {
+            const REAL x = rows[l * K + k];
+            const double counted = x > first_edge ? 0.0 : (double)x;
+            first[l] += weight[l] * counted;
+            low[l] = x < low[l] ? x : low[l];
+            sum[l] += (double)x;
+        }
+        uint32_t bits = NAMED(beyond)(rows + k, K, lanes, first_edge);
+        for (; bits != 0; bits &= bits - 1) {
+            const int l = lowest_bit(bits);
+            NAMED(add_gap)(rows[l * K + k], weight[l], edges, n_edges, K, gaps + k);
+        }
+    }
+    for (int l = 0; l < lanes; l++) {
+        if (!NAMED(on_simplex)(sum[l], low[l], tolerance))
+            return i + l;
+        const ptrdiff_t label = labels[i + l];
+        const REAL own = rows[l * K + label];
+        gaps[NAMED(bin_of)(own, edges, n_edges) * K + label] -= weight[l];
+    }
+    return -1;
+}
+
+ALWAYS_INLINE ptrdiff_t NAMED(sum_all_short_gaps)(const REAL *probs, ptrdiff_t K,
+                                                  const int64_t *labels,
+                                                  const double *weights, double tolerance,
+                                                  const REAL *edges, ptrdiff_t n_edges,
+                                                  ptrdiff_t start, ptrdiff_t stop,
+                                                  double *RESTRICT gaps)
+{
+    double first_bin[FEW_COLUMNS * BLOCK_ROWS] = {0.0};
+    ptrdiff_t bad = -1, i = start;
+    for (; i + BLOCK_ROWS <= stop && bad < 0; i += BLOCK_ROWS) {
+        prefetch_ahead(probs + i * K, (size_t)(BLOCK_ROWS * K) * sizeof(REAL));
+        bad = NAMED(sum_short_gaps)(probs, K, labels, weights, tolerance, edges, n_edges, i,
+                                    BLOCK_ROWS, first_bin, gaps);
+    }
+    for (; i < stop && bad < 0; i++)
+        bad = NAMED(sum_short_gaps)(probs, K, labels, weights, tolerance, edges, n_edges, i,
+                                    1, first_bin, gaps);
+    for (ptrdiff_t k = 0; k < K; k++)
+        for (int l = 0; l < BLOCK_ROWS; l++)
+            gaps[k] += first_bin[k * BLOCK_ROWS + l];
+    return bad;
+}
+
+/* One row of many classes; returns whether it is a probability vector. */
+ALWAYS_INLINE int NAMED(sum_long_gaps)(const REAL *RESTRICT row, ptrdiff_t K,
+                                       ptrdiff_t label, double weight, double tolerance,
+                                       const REAL *edges, ptrdiff_t n_edges,
+                                       double *RESTRICT gaps)
+{
+    const REAL first_edge = n_edges > 0 ? edges[0] : (REAL)INFINITY;
+    const ptrdiff_t whole = K - K % STRANDS;
+    double sums[STRANDS] = {0.0}, sum = 0.0;
+    REAL lows[STRANDS] = {(REAL)0.0}, low = (REAL)0.0;
+    for (ptrdiff_t begin = 0; begin < whole; begin += STRANDS) {
+        double *RESTRICT first = gaps + begin;
+        PRAGMA(omp simd)
+        for (int s = 0; s < STRANDS; s++) {
+            const REAL x = row[begin + s];
+            const double counted = x > first_edge ? 0.0 : (double)x;
+            first[s] += weight * counted;
+            lows[s] = x < lows[s] ? x : lows[s];
+            sums[s] += (double)x;
+        }
+        uint32_t bits = NAMED(beyond)(row + begin, 1, STRANDS, first_edge);
+        for (; bits != 0; bits &= bits - 1) {
+            const ptrdiff_t k = begin + lowest_bit(bits);
+            NAMED(add_gap)(row[k], weight, edges, n_edges, K, gaps + k);
+        }
+    }
+    for (ptrdiff_t k = whole; k < K; k++) {
+        NAMED(add_gap)(row[k], weight, edges, n_edges, K, gaps + k);
+        low = row[k] < low ? row[k] : low;
+        sum += (double)row[k];
+    }
+    for (int s = 0; s < STRANDS; s++) {
+        sum += sums[s];
+        low = lows[s] < low ? lows[s] : low;
+    }
+    if (!NAMED(on_simplex)(sum, low, tolerance))
+        return 0;
+    gaps[NAMED(bin_of)(row[label], edges, n_edges) * K + label] -= weight;
+    return 1;
+}
+
+/* Adds to gaps[m][k] what rows start .. stop-1 have in bin m of class k: the sums of
+   weight * (entry - 1 if k is the label). Most entries of many are in the first bin: these
+   are added in vectors, and only the others are looked at one by one. Returns the first row
+   that is no probability vector, where it stops, or -1. */
+VECTOR_CLONES
+static ptrdiff_t NAMED(sum_class_gaps)(const REAL *probs, ptrdiff_t K, const int64_t *labels,
+                                       const double *weights, double tolerance,
+                                       const REAL *edges, ptrdiff_t n_edges,
+                                       ptrdiff_t start, ptrdiff_t stop, double *gaps)
+{
+    if (K <= FEW_COLUMNS)
+        return NAMED(sum_all_short_gaps)(probs, K, labels, weights, tolerance, edges,
+                                         n_edges, start, stop, gaps);
+    for (ptrdiff_t i = start; i < stop; i++) {
+        prefetch_ahead(probs + i * K, (size_t)K * sizeof(REAL));
+        if (!NAMED(sum_long_gaps)(probs + i * K, K, labels[i], weights[i], tolerance, edges,
+                                  n_edges, gaps))
+            return i;
+    }
+    return -1;
 }

@@ -50,11 +50,15 @@ ALWAYS_INLINE int lowest_bit(uint64_t bits)
 
 /* Ask for what comes a page after these bytes. Loops over rows that stream through memory
    call it row by row: the processor's own prefetcher stops at the end of every page, and
-   what a row costs to compute would then be added to what it costs to fetch. */
+   what a row costs to compute would then be added to what it costs to fetch. Long rows are
+   left to that prefetcher: so many requests at once would make the row itself wait
+   (measured at 1000 doubles: 1.6 times slower). */
 ALWAYS_INLINE void prefetch_ahead(const void *bytes, size_t n_bytes)
 {
 #if defined(__GNUC__)
     const char *ahead = (const char *)bytes + 4096;
+    if (n_bytes > 1024)
+        return;
     for (size_t b = 0; b < n_bytes; b += 64)
         __builtin_prefetch(ahead + b);
 #else

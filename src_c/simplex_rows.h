@@ -3,10 +3,8 @@
 #define DISTFREEUQ_SIMPLEX_ROWS_H
 
 #include <math.h>
+#include "few_columns.h"
 #include "portability.h"
-
-/* Rows of at most FEW_COLUMNS entries are done BLOCK_ROWS at a time, a lane each. */
-enum { BLOCK_ROWS = 16, FEW_COLUMNS = 32 };
 
 /* Do the sums and the smallest entries of a block of rows fit probability vectors? */
 ALWAYS_INLINE int all_simplex(const double *sum, const double *smallest, double tolerance)

@@ -26,6 +26,14 @@ def _tabulate_scores(
     totals: FloatMatrix,
     threads: int,
 ) -> None: ...
+def _tabulate_columns(
+    probs: FloatMatrix,
+    labels: IntArray,
+    edges: FloatArray,
+    counts: IntArray,
+    totals: FloatMatrix,
+    threads: int,
+) -> None: ...
 def _take_rows_of_bins(
     values: FloatArray,
     edges: FloatArray,

@@ -9,6 +9,7 @@ def _read_rows(
     probs: FloatMatrix,
     labels: IntArray,
     tolerance: float,
+    hits: ByteMatrix,
     predicted: IntArray,
     confidence: FloatArray,
     of_label: FloatArray,
@@ -22,11 +23,12 @@ def _sum_bins(
     weights: FloatArray,
     out: FloatMatrix,
 ) -> None: ...
-def _sum_class_bins(
+def _sum_class_gaps(
     probs: FloatMatrix,
     labels: IntArray,
     weights: FloatArray,
+    tolerance: float,
     edges: FloatArray,
     out: FloatMatrix,
     threads: int,
-) -> None: ...
+) -> int: ...

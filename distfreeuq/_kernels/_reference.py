@@ -204,6 +204,17 @@ def tabulate_scores(
     return counts, np.array(totals)
 
 
+def tabulate_columns(
+    probs: FloatMatrix, labels: IntArray, edges: FloatArray
+) -> tuple[IntArray, FloatMatrix]:
+    """Return rows by bin, column and label (M, K, K), and sums of entries (M, K)."""
+    n_classes = probs.shape[1]
+    none = np.zeros(edges.size, dtype=np.bool_)
+    tables = [tabulate_scores(p, labels, edges, none, n_classes) for p in probs.T]
+    counts = np.stack([rows for rows, _ in tables], axis=1)
+    return counts, np.stack([totals for _, totals in tables], axis=1)
+
+
 def assign_cells(
     rows: FloatMatrix, column: IntArray, threshold: FloatArray, child: IntMatrix
 ) -> IntArray:
@@ -315,13 +326,14 @@ def gram_rows(probs: FloatMatrix, row_scale: FloatArray) -> FloatMatrix:
 
 def read_rows(
     probs: FloatMatrix, labels: IntArray
-) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-    """Return predicted class, its probability, the label's, and the Brier score."""
+) -> tuple[ByteMatrix, IntArray, FloatArray, FloatArray, FloatArray]:
+    """Return hits, predicted class, its probability, the label's, Brier scores."""
     rows = np.arange(labels.size)
     predicted = probs.argmax(axis=1)
+    hits = (predicted == labels).astype(np.uint8)
     wide = probs.astype(np.float64)
     brier = ((wide - np.eye(probs.shape[1])[labels]) ** 2).sum(axis=1)
-    return predicted, probs[rows, predicted], probs[rows, labels], brier
+    return hits, predicted, probs[rows, predicted], probs[rows, labels], brier
 
 
 def sum_bins(
@@ -338,16 +350,15 @@ def sum_bins(
     return np.array([parts[cells == cell].sum(axis=0) for cell in range(n_cells)])
 
 
-def sum_class_bins(
+def sum_class_gaps(
     probs: FloatMatrix, labels: IntArray, weights: FloatArray, edges: FloatArray
 ) -> FloatMatrix:
-    """Return sums (3, M, K) of w, w p_k and w 1{k is the label}; right-closed bins."""
-    n_classes = probs.shape[1]
-    out = np.zeros((3, edges.size + 1, n_classes))
+    """Return sums (M, K) of w (p_k - 1{k is the label}); right-closed bins."""
+    out = np.zeros((edges.size + 1, probs.shape[1]))
     for row, label, weight in zip(probs, labels, weights, strict=True):
-        for k in range(n_classes):
-            m = int((edges < row[k]).sum())
-            out[:, m, k] += weight * np.array([1.0, float(row[k]), float(k == label)])
+        for k, p in enumerate(row):
+            m = int((edges < p).sum())
+            out[m, k] += weight * (float(p) - float(k == label))
     return out
 
 

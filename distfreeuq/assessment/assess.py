@@ -18,7 +18,7 @@ from distfreeuq.covariate_shift.diagnostics import effective_sample_size
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.metrics.bins import CONFIDENCE, HIT, WEIGHT, check_bins, gap_norm
 from distfreeuq.metrics.reliability import table_of_sums
-from distfreeuq.metrics.rows import read_matrix, read_predictions
+from distfreeuq.metrics.rows import ALL, read_matrix, read_predictions
 from distfreeuq.results import read_only
 
 
@@ -141,7 +141,9 @@ def assess(
         ),
         by_class=read_only(_class_table(measures, sums)),
         n=rows.n,
-        ess=effective_sample_size(rows.weights),
+        ess=float(rows.n)
+        if sample_weight is None
+        else effective_sample_size(rows.weights),
         classes=rows.classes,
         guarantee=_claim(n_sim, sample_weight is not None),
     )
@@ -167,7 +169,7 @@ def read_measures(
             sample_weight=sample_weight,
             classes=classes,
             event=event,
-            brier=True,
+            needs=ALL,
         )
     else:
         door.choice(event, "event", ["predicted"])

@@ -7,9 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from distfreeuq._kernels import _bootstrap
-from distfreeuq._typing import FloatArray, FloatMatrix
-from distfreeuq.assessment.linear import SAMPLES, LinearMeasures, take_apart
+from distfreeuq._typing import CountMatrix, FloatArray, FloatMatrix
+from distfreeuq.assessment.linear import SAMPLES, LinearMeasures, Totals, take_apart
 from distfreeuq.assessment.measures import BIASED, Measures
+from distfreeuq.metrics.rows import Rows
+from distfreeuq.threads import threads_for
+
+_SMALL_TASK = 1 << 15
+"""Rows times generators of a task, or cells times generators: about a cache's worth."""
 
 
 def resample(
@@ -21,7 +26,7 @@ def resample(
 ) -> list[FloatMatrix]:
     """Return (n_boot, J) metrics of each classifier, all on the same drawn rows.
 
-    Sixteen samples share a generator and a process, so that the number of processes
+    Sixteen samples share a generator, so that the number of processes, or of threads,
     changes nothing.
     """
     from joblib import Parallel, delayed
@@ -29,12 +34,14 @@ def resample(
 
     children = generator.spawn(-(-n_boot // SAMPLES))
     apart = [take_apart(one) for one in several]
-    found = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_some_samples)(apart, child) for child in children
-    )
-    parts = list(
-        tqdm(found, total=len(children), disable=not progress, desc="bootstrap")
-    )
+    size = _generators_per_task(apart)
+    tasks = [children[i : i + size] for i in range(0, len(children), size)]
+    workers = Parallel(n_jobs=n_jobs, return_as="generator")
+    if n_jobs == 1:  # the kernels let other threads run
+        threads = threads_for(several[0].rows.n)
+        workers = Parallel(threads, backend="threading", return_as="generator")
+    found = workers(delayed(_some_samples)(apart, task) for task in tasks)
+    parts = list(tqdm(found, total=len(tasks), disable=not progress, desc="bootstrap"))
     return [
         np.vstack([part[j] for part in parts])[:n_boot] for j in range(len(several))
     ]
@@ -63,17 +70,40 @@ def intervals(
     return bias, low, high
 
 
+def _generators_per_task(several: Sequence[LinearMeasures]) -> int:
+    """Return how many times 16 samples make a task: more of fewer rows.
+
+    What Python does for each task would cost more than the sums of a few rows.
+    """
+    n, n_cells = several[0].measures.rows.n, max(one.top.n_cells for one in several)
+    return max(1, min(_SMALL_TASK // n, _SMALL_TASK // n_cells))
+
+
 def _some_samples(
-    several: Sequence[LinearMeasures], generator: np.random.Generator
+    several: Sequence[LinearMeasures], generators: Sequence[np.random.Generator]
 ) -> list[FloatMatrix]:
-    """Return the metrics of 16 samples, shape (16, J) for each classifier."""
-    rows = several[0].measures.rows
+    """Return the metrics of 16 samples per generator, (16 G, J) for each classifier."""
+    totals: list[list[Totals]] = [[] for _ in several]
+    for generator in generators:
+        counts = _draw(several[0].measures.rows, generator)
+        for one, found in zip(several, totals, strict=True):
+            found.append(one.totals(counts))
+    pairs = zip(several, totals, strict=True)
+    return [one.measures.values(one.sums(found)) for one, found in pairs]
+
+
+def _draw(rows: Rows, generator: np.random.Generator) -> CountMatrix:
+    """Return how often each row is in each of 16 samples, shape (16, n)."""
     n = rows.n
     counts = np.empty((SAMPLES, n), dtype=np.uint16)
-    for sample in counts:
-        words = generator.integers(0, 2**64, (n + 1) // 2, dtype=np.uint64)
-        _bootstrap._count_draws(words.view(np.uint32)[:n], sample)
+    # of few rows all at once; the words of many would not stay in the cache
+    at_once = SAMPLES if n <= _SMALL_TASK // SAMPLES else 1
+    for start in range(0, SAMPLES, at_once):
+        shape = (at_once, (n + 1) // 2)
+        words = generator.integers(0, 2**64, shape, dtype=np.uint64).view(np.uint32)
+        for own, sample in zip(words, counts[start:], strict=False):
+            _bootstrap._count_draws(own[:n], sample)
     used = rows.weights > 0.0
     if not used.all():  # where every drawn row has weight zero, nothing can be measured
         counts[~counts[:, used].any(axis=1)] = 1
-    return [one.measures.values(one.sums(counts)) for one in several]
+    return counts

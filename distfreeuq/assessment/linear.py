@@ -7,7 +7,9 @@ more than another w, costs a product with A.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -26,6 +28,9 @@ from distfreeuq.metrics.rows import Rows
 
 SAMPLES = _bootstrap._SAMPLES
 """Samples that the kernels take at a time."""
+
+Totals: TypeAlias = tuple[FloatMatrix, FloatMatrix | None]
+"""A'w of the predicted classes (C, 16), and the classes' own absolute gaps (K, 16)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -77,37 +82,43 @@ class LinearMeasures:
     top: Entries
     own: Entries | None
 
-    def sums(self, counts: CountMatrix) -> Sums:
-        """Return the sums of 16 samples, in which row i was drawn counts[s, i] times.
+    def totals(self, counts: CountMatrix) -> Totals:
+        """Return what 16 samples add up to; row i was drawn counts[s, i] times."""
+        rows = self.measures.rows
+        top = self.top.sums(rows.weights, counts)
+        if rows.probs is None or self.own is None:
+            return top, None
+        gaps = self.own.sums(rows.weights, counts).reshape(
+            -1, len(rows.classes), SAMPLES
+        )
+        if self.measures.how != "uniform-mass":
+            columns = gaps[0]
+            _bootstrap._sum_columns_of_samples(
+                rows.probs, rows.weights, counts, columns
+            )
+        return top, np.abs(gaps).sum(axis=0)
+
+    def sums(self, totals: Sequence[Totals]) -> Sums:
+        """Return the sums of 16 samples for each of the totals, one after the other.
 
         Weights squared are not summed: no metric needs them.
         """
         measures, rows = self.measures, self.measures.rows
-        found = self.top.sums(rows.weights, counts).T
-        shape = (SAMPLES, measures.n_classes, measures.n_bins)
+        found = np.concatenate([top for top, _ in totals], axis=1).T
+        shape = (found.shape[0], measures.n_classes, measures.n_bins)
         n_top = 6 * measures.n_classes * measures.n_bins
         miss, hit = np.moveaxis(found[:, :n_top].reshape(*shape, 2, 3), 3, 0)
         by_class = np.full((*shape, 5), np.nan)
         by_class[..., [WEIGHT, CONFIDENCE, SQUARED_GAP]] = miss + hit
         by_class[..., HIT] = hit[..., 0]
-        if rows.probs is None or self.own is None:
+        if rows.probs is None:
             return Sums(by_class)
         total = by_class[..., WEIGHT].sum(axis=(1, 2))
         brier, losses, infinite = found[:, n_top:].T
         nll = np.where(infinite > 0.0, np.inf, losses)
-        gaps = self._class_gaps(rows.probs, counts)
+        gaps = np.concatenate([own for _, own in totals if own is not None], axis=1)
         with np.errstate(invalid="ignore"):  # a sample may have no weight at all
-            errors = np.abs(gaps).sum(axis=0).T / total[:, None]
-            return Sums(by_class, errors, brier / total, nll / total)
-
-    def _class_gaps(self, probs: FloatMatrix, counts: CountMatrix) -> FloatMatrix:
-        """Return the sums of w (p - z) by bin and class, shape (M, K, 16)."""
-        assert self.own is not None
-        weights, n_classes = self.measures.rows.weights, probs.shape[1]
-        gaps = self.own.sums(weights, counts).reshape(-1, n_classes, SAMPLES)
-        if self.measures.how != "uniform-mass":
-            _bootstrap._sum_columns_of_samples(probs, weights, counts, gaps[0])
-        return gaps
+            return Sums(by_class, (gaps / total).T, brier / total, nll / total)
 
 
 def take_apart(measures: Measures) -> LinearMeasures:

@@ -49,7 +49,9 @@ def balanced_cells(
     schedule: Sequence[int],
     others: FloatMatrix | None = None,
 ) -> tuple[SimplexCells, IntArray]:
-    """Return cells with about the same number of rows each, and the rows on boundaries.
+    """Return cells with about the same number of rows each, and the cell of each row.
+
+    Rows on boundaries are in no cell, -1.
 
     Parameters
     ----------
@@ -65,7 +67,7 @@ def balanced_cells(
         and by the schedule only if they do not vary.
     """
     tree = _Tree()
-    boundary: list[int] = []
+    leaves: list[_Part] = []
     n, n_classes = probs.shape
     level = [_Part(np.arange(n), most_bins(n, n_bins), -1, 0, frozenset())]
     where = _Others(others) if others is not None else None
@@ -76,6 +78,7 @@ def balanced_cells(
             free = [k for k in range(n_classes) if k not in part.fixed]
             # with all but one coordinate fixed, so is the last: they sum to one
             if part.n_bins <= 1 or len(free) < 2:
+                leaves.append(part)
                 continue
             turn = [schedule[(n_splits + j) % len(schedule)] for j in range(n_classes)]
             column = next((k for k in turn if k not in part.fixed), free[0])
@@ -84,11 +87,16 @@ def balanced_cells(
                 choice = where.choose(i, part.n_bins, free)
                 column, below = choice if choice is not None else (column, below)
             n_splits += 1
-            parts += _split(tree, part, probs, column, below, boundary)
+            parts += _split(tree, part, probs, column, below)
         if where is not None:
             where.descend(tree, level, parts)
         level = parts
-    return tree.cells(), np.array(boundary, dtype=np.int64)
+    cells = tree.cells()
+    bins = np.full(n, -1, dtype=np.int64)
+    for part in leaves:
+        whole = part.parent < 0
+        bins[part.rows] = 0 if whole else -1 - cells.child[part.parent, part.side]
+    return cells, bins
 
 
 def _split(
@@ -97,11 +105,11 @@ def _split(
     probs: FloatMatrix,
     column: int,
     n_below: int,
-    boundary: list[int],
 ) -> list[_Part]:
     """Split one part at an order statistic; return the two or three parts it leaves.
 
-    The rank is such that `n_below` of the part's cells are due to the rows below.
+    The rank is such that `n_below` of the part's cells are due to the rows below. Few
+    rows on the boundary are in neither part.
     """
     values = probs[part.rows, column]
     n = part.rows.size
@@ -110,7 +118,6 @@ def _split(
     t = float(value[0])
     below, above = part.rows[values < t], part.rows[values > t]
     if not makes_a_bin(shared, n, part.n_bins)[0]:
-        boundary += part.rows[values == t].tolist()
         node = tree.add(part.parent, part.side, column, t, strict=False)
         return [
             _Part(below, n_below, node, 0, part.fixed),

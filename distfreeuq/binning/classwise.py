@@ -14,7 +14,7 @@ from distfreeuq.binning.calibration import Calibration
 from distfreeuq.binning.canonical import reweighted_prior
 from distfreeuq.binning.counting import divide, mean_scores, sum_weights
 from distfreeuq.binning.events import event_radii, reweighted_event
-from distfreeuq.binning.intervals import ScoreBins
+from distfreeuq.binning.intervals import Intervals, ScoreBins
 from distfreeuq.binning.radii import binomial_radii
 from distfreeuq.binning.result import BinningResult
 from distfreeuq.binning.target import TargetWeights
@@ -141,7 +141,9 @@ def fit_classwise(calibration: Calibration, renormalize: bool) -> ClasswiseBinni
     """Count each class in bins of its own probability."""
     scheme, weights = calibration.scheme, calibration.sample_weight
     labels, n_classes = calibration.labels, len(calibration.classes)
-    columns = np.ascontiguousarray(calibration.probs.T)
+    columns = calibration.probs.T
+    if scheme.fixed is None or weights is not None:  # else the matrix is read by rows
+        columns = np.ascontiguousarray(columns)
     others = [None] * n_classes if scheme.others is None else scheme.others.T
     bins = [
         scheme.bins_of(column, other)
@@ -149,23 +151,19 @@ def fit_classwise(calibration: Calibration, renormalize: bool) -> ClasswiseBinni
     ]
     deepest = max(own.n_bins for own in bins)
     n_bins = sum(own.n_bins for own in bins)
-    rows = np.zeros((deepest, n_classes, 2), dtype=np.int64)
     label_counts = None
-    if deepest * n_classes**2 <= _MOST_LABEL_COUNTS:
-        label_counts = np.zeros((deepest, n_classes, n_classes), dtype=np.int64)
-    mean_probs = np.full((deepest, n_classes), np.nan)
-    for k, own in enumerate(bins):
-        filled = slice(own.n_bins)
-        if label_counts is None:
-            is_own = (labels == k).astype(np.int64)
-            table, means = own.tabulate(columns[k], is_own, 2)
-            rows[filled, k] = table
+    if deepest * n_classes**2 > _MOST_LABEL_COUNTS:
+        columns = np.ascontiguousarray(columns)
+        rows, mean_probs = _tabulate_own(bins, columns, labels, deepest)
+    else:
+        if isinstance(scheme.fixed, Intervals):
+            label_counts, mean_probs = scheme.fixed.tabulate_columns(
+                calibration.probs, labels
+            )
         else:
-            table, means = own.tabulate(columns[k], labels, n_classes)
-            label_counts[filled, k] = table
-            rows[filled, k, 1] = table[:, k]
-            rows[filled, k, 0] = table.sum(axis=1) - table[:, k]
-        mean_probs[filled, k] = means
+            label_counts, mean_probs = _tabulate(bins, columns, labels, deepest)
+        own_label = np.diagonal(label_counts, axis1=1, axis2=2)
+        rows = np.stack([label_counts.sum(axis=2) - own_label, own_label], axis=2)
     bin_counts = rows.sum(axis=2)
     settings = (n_bins, calibration.alpha, calibration.bound)
     counts: FloatMatrix | IntMatrix = rows[..., 1]
@@ -194,6 +192,34 @@ def fit_classwise(calibration: Calibration, renormalize: bool) -> ClasswiseBinni
         renormalize=renormalize,
         **fields,
     )
+
+
+def _tabulate(
+    bins: list[ScoreBins], columns: FloatMatrix, labels: IntArray, deepest: int
+) -> tuple[IntArray, FloatMatrix]:
+    """Return rows by bin, class and label (M, K, K), and mean probabilities (M, K)."""
+    n_classes = len(bins)
+    counts = np.zeros((deepest, n_classes, n_classes), dtype=np.int64)
+    means = np.full((deepest, n_classes), np.nan)
+    for k, own in enumerate(bins):
+        filled = slice(own.n_bins)
+        table = own.tabulate(columns[k], labels, n_classes)
+        counts[filled, k], means[filled, k] = table
+    return counts, means
+
+
+def _tabulate_own(
+    bins: list[ScoreBins], columns: FloatMatrix, labels: IntArray, deepest: int
+) -> tuple[IntArray, FloatMatrix]:
+    """Return rows by bin, class and whether it is the label (M, K, 2), and means."""
+    n_classes = len(bins)
+    counts = np.zeros((deepest, n_classes, 2), dtype=np.int64)
+    means = np.full((deepest, n_classes), np.nan)
+    for k, own in enumerate(bins):
+        filled, is_own = slice(own.n_bins), (labels == k).astype(np.int64)
+        table = own.tabulate(columns[k], is_own, 2)
+        counts[filled, k], means[filled, k] = table
+    return counts, means
 
 
 def _weighted(

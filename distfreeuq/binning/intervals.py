@@ -14,8 +14,16 @@ from distfreeuq.binning.counting import divide
 from distfreeuq.results import read_only
 from distfreeuq.threads import threads_for
 
-_ROWS_PER_BLOCK = 1 << 16
+_ROWS_PER_BLOCK = 1 << 14
 _MOST_BLOCKS = 16
+
+
+def _count_blocks(n_rows: int, n_counts: int) -> int:
+    """Return the blocks of rows that are counted apart, for threads to share.
+
+    So few that adding up their counts costs less than counting.
+    """
+    return max(1, min(_MOST_BLOCKS, n_rows // max(_ROWS_PER_BLOCK, n_counts)))
 
 
 @register
@@ -68,6 +76,26 @@ class Intervals:
             threads_for(out.size),
         )
         return out
+
+    def tabulate_columns(
+        self, probs: FloatMatrix, labels: IntArray
+    ) -> tuple[IntArray, FloatMatrix]:
+        """Return rows by bin of a column and label (M, K, K), mean entries (M, K)."""
+        n, n_classes = probs.shape
+        shape = (self.n_bins, n_classes)
+        n_blocks = _count_blocks(n * n_classes, self.n_bins * n_classes**2)
+        counts = np.zeros((n_blocks, *shape, n_classes), dtype=np.int64)
+        totals = np.zeros((n_blocks, *shape))
+        _binning._tabulate_columns(
+            probs,
+            labels,
+            self.edges_as(probs.dtype),
+            counts,
+            totals,
+            min(n_blocks, threads_for(probs.size)),
+        )
+        rows = counts.sum(axis=0)
+        return rows, divide(totals.sum(axis=0), rows.sum(axis=2))
 
     def ends(self) -> FloatArray:
         """Return the edges with the ends 0 and 1, shape (M + 1,)."""
@@ -125,7 +153,7 @@ class ScoreBins:
         self, scores: FloatArray, labels: IntArray, n_labels: int
     ) -> tuple[IntMatrix, FloatArray]:
         """Return rows by bin and label (M, n_labels), and the mean scores (M,)."""
-        n_blocks = max(1, min(_MOST_BLOCKS, scores.size // _ROWS_PER_BLOCK))
+        n_blocks = _count_blocks(scores.size, self.n_bins * n_labels)
         counts = np.zeros((n_blocks, self.n_bins, n_labels), dtype=np.int64)
         totals = np.zeros((n_blocks, self.n_bins))
         _binning._tabulate_scores(
@@ -135,7 +163,7 @@ class ScoreBins:
             self.dropped.astype(np.uint8),
             counts,
             totals,
-            threads_for(scores.size),
+            min(n_blocks, threads_for(scores.size)),
         )
         rows = counts.sum(axis=0)
         return rows, divide(totals.sum(axis=0), rows.sum(axis=1))

@@ -129,7 +129,5 @@ class Scheme:
         if self.fixed is not None:
             assert isinstance(self.fixed, FunctionCells)
             return BinnedRows(self.fixed, self.fixed.assign(probs), 0)
-        cells, boundary = balanced_cells(probs, self.n_bins, self.schedule, self.others)
-        bins = cells.assign(probs)
-        bins[boundary] = -1
-        return BinnedRows(cells, bins, boundary.size)
+        cells, bins = balanced_cells(probs, self.n_bins, self.schedule, self.others)
+        return BinnedRows(cells, bins, int((bins < 0).sum()))

@@ -136,6 +136,4 @@ def largest_radius(radius: FloatArray, bin_counts: IntArray) -> float:
 
 def around(center: FloatArray, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the interval within [0, 1], all of it where there is no center."""
-    low = np.nan_to_num(np.maximum(center - radius, 0.0), nan=0.0)
-    high = np.nan_to_num(np.minimum(center + radius, 1.0), nan=1.0)
-    return low, high
+    return np.fmax(center - radius, 0.0), np.fmin(center + radius, 1.0)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
+from distfreeuq._kernels import _metrics
+from distfreeuq._typing import ByteMatrix, FloatArray, FloatMatrix, IntArray
 from distfreeuq._validate import Door
 from distfreeuq.binning.calibration import Calibration
 from distfreeuq.binning.counting import divide, mean_scores, sum_weights
@@ -17,8 +18,8 @@ from distfreeuq.binning.radii import binomial_radii
 from distfreeuq.binning.result import BinningResult
 from distfreeuq.binning.target import TargetWeights
 from distfreeuq.binning.weighted_radii import WeightedCounts, weighted_binomial_radii
-from distfreeuq.label_shift.row_sums import predicted_classes
 from distfreeuq.results import read_only
+from distfreeuq.threads import threads_for
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +37,7 @@ class TopLabelBinning(BinningResult):
 
     def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
         assert isinstance(self.partition, Intervals)
-        top, confidence = _top(matrix)
+        top, confidence, _ = _top(matrix)
         bins = self.partition.assign(confidence)
         undefined = np.isnan(self.frequencies)
         if undefined.any():
@@ -85,8 +86,8 @@ def fit_top_label(calibration: Calibration) -> TopLabelBinning:
     """Count how often the top label is right in bins of its probability."""
     scheme, weights = calibration.scheme, calibration.sample_weight
     n_classes = len(calibration.classes)
-    top, confidence = _top(calibration.probs)
-    right = (top == calibration.labels).astype(np.int64)
+    _, confidence, hits = _top(calibration.probs, calibration.labels)
+    right = hits.astype(np.int64)
     others = None if scheme.others is None else _top(scheme.others)[1]
     bins = scheme.bins_of(confidence, others)
     n_bins = bins.n_bins
@@ -125,10 +126,25 @@ def fit_top_label(calibration: Calibration) -> TopLabelBinning:
     )
 
 
-def _top(matrix: FloatMatrix) -> tuple[IntArray, FloatArray]:
-    """Return each row's most likely label, the first of several, and its prob."""
-    top = predicted_classes(matrix)
-    return top, matrix[np.arange(top.size), top]
+def _top(
+    matrix: FloatMatrix, labels: IntArray | None = None
+) -> tuple[IntArray, FloatArray, ByteMatrix]:
+    """Return each row's most likely label, its probability, and whether it is right."""
+    n = matrix.shape[0]
+    top, right = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.uint8)
+    confidence, nothing = (np.empty(size, dtype=matrix.dtype) for size in (n, 0))
+    _metrics._read_rows(
+        matrix,
+        np.zeros(n, dtype=np.int64) if labels is None else labels,
+        np.inf,  # the rows are checked already
+        right,
+        top,
+        confidence,
+        nothing,
+        np.empty(0),
+        threads_for(matrix.size),
+    )
+    return top, confidence, right
 
 
 def _share_rest(

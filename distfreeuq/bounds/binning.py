@@ -16,6 +16,7 @@ SMALLEST_LEVEL = 1e-100
 """Of one binomial tail: below it the inverse beta function loses its digits."""
 
 _FEW_SUBSETS = 64
+_FEW_COUNTS = 128
 _FEW_ROWS = 512
 _RELATIVE_GAP = 2e-3
 
@@ -210,6 +211,14 @@ def clopper_pearson_lower(k: ArrayLike, n: ArrayLike, level: float) -> FloatArra
     hits, trials = np.broadcast_arrays(
         np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64)
     )
+    if hits.size <= _FEW_COUNTS:
+        return _lower_of_each(hits, trials, level)
+    # bins of equal mass have few different counts of many classes
+    pairs, place = np.unique(hits + 1j * trials, return_inverse=True)
+    return _lower_of_each(pairs.real, pairs.imag, level)[place].reshape(hits.shape)
+
+
+def _lower_of_each(hits: FloatArray, trials: FloatArray, level: float) -> FloatArray:
     some = np.maximum(hits, 1.0)
     low = special.betaincinv(some, np.maximum(trials - hits, 0.0) + 1.0, level)
     return np.where(hits > 0, np.nan_to_num(low, nan=0.0), 0.0)

@@ -12,7 +12,7 @@ from distfreeuq._persistence import register
 from distfreeuq._typing import ArrayLike, IntArray
 from distfreeuq._validate import Door
 from distfreeuq.metrics.bins import check_bins, choose_bins
-from distfreeuq.metrics.rows import Rows, read_matrix
+from distfreeuq.metrics.rows import ALL, Rows, read_matrix
 
 
 @register
@@ -98,7 +98,7 @@ def brier_decomposition(
     door = Door("brier_decomposition")
     n_bins, how = check_bins(door, n_bins, scheme, closed)
     rows = read_matrix(
-        door, probs, labels, sample_weight=sample_weight, classes=classes, brier=True
+        door, probs, labels, sample_weight=sample_weight, classes=classes, needs=ALL
     )
     if isinstance(groups, str):
         kind = door.choice(groups, "groups", ["bins", "forecasts"])
@@ -128,7 +128,7 @@ def decompose(rows: Rows, cells: IntArray) -> BrierDecomposition:
     share = mass[:, 0] / total
     overall = hits.sum(axis=0) / total
     length = float(share @ (frequency**2).sum(axis=1))
-    right = float(weights @ rows.of_label.astype(np.float64)) / total
+    right = rows.mean(rows.of_label.astype(np.float64))
     brier = rows.mean(rows.brier)
     squares = brier + 2.0 * right - 1.0  # mean squared length of the forecasts
     return BrierDecomposition(

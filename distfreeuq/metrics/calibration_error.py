@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,19 @@ from distfreeuq.metrics.bins import (
     sum_by_class,
     sum_in_cells,
 )
-from distfreeuq.metrics.classwise import class_errors
-from distfreeuq.metrics.rows import Rows, read_matrix, read_predictions
+from distfreeuq.metrics.classwise import (
+    class_edges,
+    class_errors,
+    class_gap_sums,
+    errors_of_sums,
+)
+from distfreeuq.metrics.rows import (
+    BY_CLASS,
+    TOP,
+    Rows,
+    read_matrix,
+    read_predictions,
+)
 
 
 def ece(
@@ -227,7 +239,7 @@ def max_ece(
     """
     door = Door("max_ece")
     n_bins, how = check_bins(door, n_bins, scheme, closed)
-    rows = _read(door, probs, labels, predicted, sample_weight, classes)
+    rows = _read(door, probs, labels, predicted, sample_weight, classes, needs=BY_CLASS)
     return float(np.nanmax(errors_by_prediction(rows, n_bins, how)))
 
 
@@ -266,7 +278,7 @@ def average_ece(
     """
     door = Door("average_ece")
     n_bins, how = check_bins(door, n_bins, scheme, closed)
-    rows = _read(door, probs, labels, predicted, sample_weight, classes)
+    rows = _read(door, probs, labels, predicted, sample_weight, classes, needs=BY_CLASS)
     return float(np.nanmean(errors_by_prediction(rows, n_bins, how)))
 
 
@@ -308,7 +320,8 @@ def classwise_ece(
     door = Door("classwise_ece")
     average = door.flag(average, "average")
     n_bins, how = check_bins(door, n_bins, scheme, closed)
-    matrix, names = door.probs(probs, classes=classes)
+    unchecked, names = door.unchecked_probs(probs, classes=classes)
+    matrix = unchecked.matrix
     n = matrix.shape[0]
     numbers = door.labels(labels, names, n)
     if n == 0:
@@ -317,7 +330,13 @@ def classwise_ece(
     if sample_weight is not None:
         weights = door.weights(sample_weight, "sample_weight", n)
         weights = weights / weights.max()
-    errors = class_errors(matrix, numbers, weights, n_bins, how)
+    if how == "uniform-mass":
+        errors = class_errors(unchecked.checked(), numbers, weights, n_bins, how)
+    else:  # one read of the matrix sums and checks
+        edges = class_edges(matrix, n_bins, how)
+        sums, bad = class_gap_sums(matrix, numbers, weights, edges, unchecked.tolerance)
+        unchecked.refuse(bad)
+        errors = errors_of_sums(sums, weights)
     return float(errors.mean()) if average else errors
 
 
@@ -341,6 +360,7 @@ def _read(
     sample_weight: ArrayLike | None,
     classes: Any,
     event: str = "predicted",
+    needs: Collection[str] = TOP,
 ) -> Rows:
     if predicted is None:
         return read_matrix(
@@ -350,6 +370,7 @@ def _read(
             sample_weight=sample_weight,
             classes=classes,
             event=event,
+            needs=needs,
         )
     if event != "predicted":
         door.refuse(

@@ -11,10 +11,10 @@ from distfreeuq._typing import FloatArray, FloatMatrix, IndexArray, IntArray
 from distfreeuq.metrics.bins import choose_bins
 from distfreeuq.threads import threads_for
 
-_ROWS_PER_BLOCK = 1 << 14
 _MOST_BLOCKS = 16
-_BLOCK_ENTRIES = 1 << 20
-"""More sums than this in all blocks would cost more than they save."""
+_ENTRIES_PER_SUM = 16
+"""Of the matrix, for each sum of a block: with fewer, adding up the blocks would cost
+more than a second thread saves."""
 
 
 def class_errors(
@@ -32,10 +32,14 @@ def class_errors(
                 for bins, gap in _columns(probs, labels, weights, n_bins)
             ]
         )
-    else:
-        sums = class_sums(probs, labels, weights, class_edges(probs, n_bins, how))
-        gaps = np.abs(sums[1] - sums[2]).sum(axis=0)
-    return np.asarray(gaps / weights.sum())
+        return np.asarray(gaps / weights.sum())
+    edges = class_edges(probs, n_bins, how)
+    return errors_of_sums(class_gap_sums(probs, labels, weights, edges)[0], weights)
+
+
+def errors_of_sums(sums: FloatMatrix, weights: FloatArray) -> FloatArray:
+    """Return each class's error from the sums of its bins (M, K)."""
+    return np.asarray(np.abs(sums).sum(axis=0) / weights.sum())
 
 
 def class_edges(probs: FloatMatrix, n_bins: int, how: str) -> FloatArray:
@@ -57,21 +61,26 @@ def class_gaps(
     return bins, gaps
 
 
-def class_sums(
-    probs: FloatMatrix, labels: IntArray, weights: FloatArray, edges: FloatArray
-) -> FloatMatrix:
-    """Return sums (3, M, K) of weight, weight x probability and weight x label."""
-    n, n_classes = probs.shape
-    size = 3 * (edges.size + 1) * n_classes
-    most = min(_MOST_BLOCKS, max(1, _BLOCK_ENTRIES // size))
-    n_blocks = max(1, min(most, n // _ROWS_PER_BLOCK))
-    blocks = np.zeros((n_blocks, 3, edges.size + 1, n_classes))
-    _metrics._sum_class_bins(
-        probs, labels, weights, edges, blocks, threads_for(probs.size)
+def class_gap_sums(
+    probs: FloatMatrix,
+    labels: IntArray,
+    weights: FloatArray,
+    edges: FloatArray,
+    tolerance: float = np.inf,
+) -> tuple[FloatMatrix, int]:
+    """Return sums (M, K) of weight x (probability - label), and the first bad row.
+
+    The second is -1 if all rows are probability vectors within the tolerance.
+    """
+    shape = (edges.size + 1, probs.shape[1])
+    enough = probs.size // (_ENTRIES_PER_SUM * shape[0] * shape[1])
+    n_blocks = max(1, min(_MOST_BLOCKS, enough))
+    blocks = np.zeros((n_blocks, *shape))
+    threads = min(n_blocks, threads_for(probs.size))
+    bad = _metrics._sum_class_gaps(
+        probs, labels, weights, tolerance, edges, blocks, threads
     )
-    sums: FloatMatrix = blocks.sum(axis=0)
-    sums[0, 0] = weights.sum() - sums[0, 1:].sum(axis=0)
-    return sums
+    return blocks.sum(axis=0), bad
 
 
 def _columns(

@@ -5,6 +5,7 @@ The matrix is read once; all that follows works on vectors.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,11 @@ from distfreeuq.threads import threads_for
 
 EVENTS = ("predicted", "class-1")
 
+TOP = frozenset({"confidence"})
+BY_CLASS = frozenset({"confidence", "predicted"})
+ALL = frozenset({"confidence", "predicted", "of_label", "brier"})
+"""What may be read of every row: what nobody asked for costs no memory."""
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Rows:
@@ -32,7 +38,8 @@ class Rows:
     Attributes
     ----------
     confidence : ndarray (n,)
-        Probability of the event, in the precision it was given in.
+        Probability of the event, in the precision it was given in; empty if it was not
+        asked for.
     hits : ndarray (n,) of uint8
         1 where the event came true.
     weights : ndarray (n,)
@@ -40,9 +47,9 @@ class Rows:
     weight_scale : float
         The largest weight.
     predicted, labels : ndarray (n,) or None
-        Column numbers, where they are known.
+        Column numbers, where they are known and asked for.
     of_label, brier : ndarray (n,) or None
-        The label's probability, and the row's Brier score.
+        The label's probability, and the row's Brier score, likewise.
     probs : ndarray (n, K) or None
     classes : sequence
     """
@@ -61,14 +68,20 @@ class Rows:
     @property
     def n(self) -> int:
         """Number of rows."""
-        return self.confidence.size
+        return self.hits.size
 
     def mean(self, values: FloatArray) -> float:
-        """Return the weighted mean; rows of weight zero count for nothing."""
+        """Return the weighted mean; rows of weight zero count for nothing.
+
+        Not as a product of vectors: its threads, in a library of linear algebra, and
+        those of the kernels would get into each other's way.
+        """
+        if self.weights.min() == self.weights.max():
+            return float(values.mean())
         used = self.weights > 0.0
-        if used.all():
-            return float(self.weights @ values / self.weights.sum())
-        return float(self.weights[used] @ values[used] / self.weights.sum())
+        if not used.all():
+            return float(np.average(values[used], weights=self.weights[used]))
+        return float(np.average(values, weights=self.weights))
 
 
 def read_matrix(
@@ -79,44 +92,49 @@ def read_matrix(
     sample_weight: ArrayLike | None,
     classes: Any,
     event: str = "predicted",
-    brier: bool = False,
+    needs: Collection[str] = TOP,
 ) -> Rows:
-    """Return rows from probabilities (n, K), or (n,) of class 1, and labels."""
+    """Return what is needed of probabilities (n, K), or (n,) of class 1, and labels."""
     event = door.choice(event, "event", EVENTS)
     unchecked, names = door.unchecked_probs(probs, classes=classes)
     matrix = unchecked.matrix
     n, n_classes = matrix.shape
     numbers = door.labels(labels, names, n)
     weights, scale = _weights(door, sample_weight, n, "probs")
-    predicted = np.empty(n, dtype=np.int64)
-    confidence, of_label = (np.empty(n, dtype=matrix.dtype) for _ in range(2))
-    squares = np.empty(n if brier else 0)
+    hits = np.empty(n, dtype=np.uint8)
+    predicted = np.empty(n if "predicted" in needs else 0, dtype=np.int64)
+    confidence, of_label = (
+        np.empty(n if name in needs else 0, dtype=matrix.dtype)
+        for name in ("confidence", "of_label")
+    )
+    brier = np.empty(n if "brier" in needs else 0)
     bad = _metrics._read_rows(
         matrix,
         numbers,
         unchecked.tolerance,
+        hits,
         predicted,
         confidence,
         of_label,
-        squares,
+        brier,
         threads_for(matrix.size),
     )
     unchecked.refuse(bad)
-    hits = predicted == numbers
     if event == "class-1":
         if n_classes != 2:
             must = "'predicted' with more than two classes"
             door.refuse("event", must, f"'class-1' with {n_classes} classes")
-        confidence, hits = np.ascontiguousarray(matrix[:, 1]), numbers == 1
+        confidence = np.ascontiguousarray(matrix[:, 1])
+        hits = (numbers == 1).view(np.uint8)
     return Rows(
         confidence=confidence,
-        hits=hits.view(np.uint8),
+        hits=hits,
         weights=weights,
         weight_scale=scale,
-        predicted=predicted,
+        predicted=predicted if "predicted" in needs else None,
         labels=numbers,
-        of_label=of_label,
-        brier=squares if brier else None,
+        of_label=of_label if "of_label" in needs else None,
+        brier=brier if "brier" in needs else None,
         probs=matrix,
         classes=names,
     )

@@ -42,7 +42,12 @@ def accuracy(
     0.5
     """
     rows = read_matrix(
-        Door("accuracy"), probs, labels, sample_weight=sample_weight, classes=classes
+        Door("accuracy"),
+        probs,
+        labels,
+        sample_weight=sample_weight,
+        classes=classes,
+        needs=(),
     )
     return rows.mean(rows.hits.astype(np.float64))
 
@@ -113,7 +118,7 @@ def brier_score(
         labels,
         sample_weight=sample_weight,
         classes=classes,
-        brier=True,
+        needs={"brier"},
     )
     assert rows.brier is not None
     return rows.mean(rows.brier)
@@ -145,7 +150,12 @@ def nll(
     0.367
     """
     rows = read_matrix(
-        Door("nll"), probs, labels, sample_weight=sample_weight, classes=classes
+        Door("nll"),
+        probs,
+        labels,
+        sample_weight=sample_weight,
+        classes=classes,
+        needs={"of_label"},
     )
     assert rows.of_label is not None
     return rows.mean(log_losses(rows.of_label))

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from distfreeuq._kernels import _binning
 from distfreeuq._kernels import _reference as twin
+from tests.property.strategies import scored_rows
 
 tenths = st.integers(0, 10).map(lambda i: i / 10)
 scores = st.one_of(tenths, st.floats(0.0, 1.0), st.sampled_from([1e-300, 1 + 1e-7]))
@@ -74,6 +75,17 @@ def test_tables_equal_the_definition(case, n_blocks, threads):
     )
     rows, sums = twin.tabulate_scores(values, labels, edges, dropped, n_labels)
     np.testing.assert_array_equal(counts.sum(axis=0), rows)
+    np.testing.assert_allclose(totals.sum(axis=0), sums, rtol=1e-12)
+
+
+@given(scored_rows(), edge_lists, st.integers(1, 5), st.integers(1, 2))
+def test_tables_of_all_columns_equal_the_definition(rows, edges, n_blocks, threads):
+    n_classes, edges = rows.probs.shape[1], np.array(edges, dtype=rows.probs.dtype)
+    shape = (n_blocks, edges.size + 1, n_classes)
+    counts, totals = np.zeros((*shape, n_classes), dtype=np.int64), np.zeros(shape)
+    _binning._tabulate_columns(rows.probs, rows.labels, edges, counts, totals, threads)
+    expected, sums = twin.tabulate_columns(rows.probs, rows.labels, edges)
+    np.testing.assert_array_equal(counts.sum(axis=0), expected)
     np.testing.assert_allclose(totals.sum(axis=0), sums, rtol=1e-12)
 
 

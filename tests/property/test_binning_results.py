@@ -109,13 +109,16 @@ def test_bins_of_own_edges_are_open_or_single_scores(values, n_bins):
 def test_cells_are_those_of_the_tree(rows, n_bins, with_others):
     probs, _ = rows
     others = np.ascontiguousarray(probs[::-1]) if with_others else None
-    cells, boundary = balanced_cells(probs, n_bins, range(probs.shape[1]), others)
+    cells, own = balanced_cells(probs, n_bins, range(probs.shape[1]), others)
     assert cells.n_bins == cells.column.size + 1
     leaves = sorted(-1 - cells.child[cells.child < 0])
     assert leaves == list(range(cells.n_bins)) if cells.column.size else True
     bins = cells.assign(probs)
     assert bins.min() >= 0 and bins.max() < cells.n_bins
-    assert len(set(boundary.tolist())) == boundary.size
+    inside = own >= 0  # the others are on boundaries
+    np.testing.assert_array_equal(own[inside], bins[inside])
+    on_threshold = [np.isin(row, cells.threshold).any() for row in probs[~inside]]
+    assert all(on_threshold)
     assert len(cells.describe(range(probs.shape[1]))) == cells.n_bins
     # in double precision rows of single precision are in the same cells
     np.testing.assert_array_equal(cells.assign(probs.astype(np.float64)), bins)

@@ -156,13 +156,11 @@ def excess_draws(n_draws, others_of, seed):
     rejected = 0
     for _ in range(n_draws):
         rows = sparse_rows(80, generator)
-        cells, boundary = balanced_cells(
+        cells, bins = balanced_cells(
             rows, 4, generator.permutation(MANY), others_of(rows, generator)
         )
         last = generator.choice(np.flatnonzero((cells.child < 0).all(axis=1)))
         own, label = -1 - cells.child[last, 1], cells.column[last]
-        bins = cells.assign(rows)
-        bins[boundary] = -1
         inside, outside = rows[bins == own], fresh[cells.assign(fresh) == own]
         hits = (inside.argmax(axis=1) == label).sum()
         others = (outside.argmax(axis=1) == label).sum()

@@ -180,9 +180,9 @@ def test_first_split_by_hand():
     """Nine rows, two cells: the fifth of the first column is the boundary."""
     first = np.array([0.5, 0.1, 0.9, 0.3, 0.7, 0.2, 0.4, 0.6, 0.8])
     probs = np.column_stack([first, (1 - first) / 2, (1 - first) / 2])
-    cells, boundary = balanced_cells(probs, 2, range(3))
+    cells, bins = balanced_cells(probs, 2, range(3))
     assert cells.column.tolist() == [0] and cells.threshold.tolist() == [0.5]
-    assert boundary.tolist() == [0]
+    assert bins.tolist() == [-1, 0, 1, 0, 1, 0, 0, 1, 1]
     assert cells.describe(["a", "b", "c"]) == ["a <= 0.5", "a > 0.5"]
 
 
@@ -219,10 +219,10 @@ def test_ranks_come_from_where_other_rows_differ():
         return np.column_stack([first, rest])
 
     probs, others = sample(1000), sample(1000)
-    cells, boundary = balanced_cells(probs, 10, range(3), others)
+    cells, bins = balanced_cells(probs, 10, range(3), others)
     assert cells.column[0] == 0
     assert cells.threshold[0] == np.sort(probs[:, 0])[901 - 1]  # ceil(9 * 1001 / 10)
-    counts = np.bincount(np.delete(cells.assign(probs), boundary), minlength=10)
+    counts = np.bincount(bins[bins >= 0], minlength=10)
     assert counts.min() >= 98
 
 

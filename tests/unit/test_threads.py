@@ -201,3 +201,14 @@ def test_kernels_let_other_python_threads_run():
         counter.join()
     assert in_python == 0  # else this test could not fail
     assert in_kernel > 0
+
+
+def test_bootstrap_is_the_same_on_any_number_of_threads():
+    rng = np.random.default_rng(0)
+    probs, labels = rng.random(70_000), rng.integers(0, 2, 70_000)
+    results = []
+    for number in (1, 2):
+        dfu.set_num_threads(number)
+        results.append(dfu.assess(probs, labels, n_boot=40, n_sim=0, rng=1))
+    np.testing.assert_array_equal(results[0].low, results[1].low)
+    np.testing.assert_array_equal(results[0].high, results[1].high)
