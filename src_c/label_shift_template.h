@@ -1,21 +1,75 @@
 /* Compiled twice by label_shift.h, with REAL = float and double. Arithmetic is double. */
 
-/* Column of each row's largest entry, the first one if several tie. */
-VECTOR_CLONES
-static void NAMED(argmax_rows)(const REAL *probs, ptrdiff_t K, ptrdiff_t start,
-                               ptrdiff_t stop, int64_t *out)
+/* columns[k] = the k-th entries of n_rows rows; zeros after them. */
+ALWAYS_INLINE void NAMED(turn_rows)(const REAL *RESTRICT rows, ptrdiff_t K, ptrdiff_t n_rows,
+                                    double (*RESTRICT columns)[TURNED_ROWS])
 {
+    for (ptrdiff_t k = 0; k < K; k++) {
+        double *RESTRICT column = columns[k];
+        if (n_rows == TURNED_ROWS)
+            for (ptrdiff_t r = 0; r < TURNED_ROWS; r++)
+                column[r] = (double)rows[r * K + k];
+        else
+            for (ptrdiff_t r = 0; r < TURNED_ROWS; r++)
+                column[r] = r < n_rows ? (double)rows[r * K + k] : 0.0;
+    }
+}
+
+/* predicted = column of each row's largest entry, the first one if several tie. Returns
+   the first row that is no probability vector within the tolerance, where it stops, or
+   -1; every comparison is written so that NaN fails it. */
+VECTOR_CLONES
+static ptrdiff_t NAMED(predict_rows)(const REAL *probs, ptrdiff_t K, double tolerance,
+                                     ptrdiff_t start, ptrdiff_t stop, int64_t *predicted)
+{
+    if (K <= MAX_TURNED) {
+        double columns[MAX_TURNED][TURNED_ROWS], sum[TURNED_ROWS], low[TURNED_ROWS];
+        double top[TURNED_ROWS], first[TURNED_ROWS];
+        for (ptrdiff_t begin = start; begin < stop; begin += TURNED_ROWS) {
+            ptrdiff_t n_rows = begin + TURNED_ROWS < stop ? TURNED_ROWS : stop - begin;
+            NAMED(turn_rows)(probs + begin * K, K, n_rows, columns);
+            for (int r = 0; r < TURNED_ROWS; r++) {
+                sum[r] = top[r] = low[r] = columns[0][r];
+                first[r] = 0.0;
+            }
+            for (ptrdiff_t k = 1; k < K; k++)
+                for (int r = 0; r < TURNED_ROWS; r++) {
+                    double x = columns[k][r];
+                    sum[r] += x;
+                    low[r] = x < low[r] ? x : low[r];
+                    first[r] = x > top[r] ? (double)k : first[r];
+                    top[r] = x > top[r] ? x : top[r];
+                }
+            for (ptrdiff_t r = 0; r < n_rows; r++) {
+                if (!(fabs(sum[r] - 1.0) <= tolerance && low[r] >= 0.0))
+                    return begin + r;
+                predicted[begin + r] = (int64_t)first[r];
+            }
+        }
+        return -1;
+    }
     for (ptrdiff_t i = start; i < stop; i++) {
         const REAL *RESTRICT row = probs + i * K;
-        REAL top = row[0];
-        PRAGMA(omp simd reduction(max : top))
-        for (ptrdiff_t k = 0; k < K; k++)
+        REAL top = row[0], low = row[0];
+        double sum = 0.0;
+        prefetch_ahead(row, (size_t)K * sizeof(REAL));
+        PRAGMA(omp simd reduction(+ : sum) reduction(max : top) reduction(min : low))
+        for (ptrdiff_t k = 0; k < K; k++) {
+            sum += (double)row[k];
             top = row[k] > top ? row[k] : top;
-        ptrdiff_t first = 0;
-        while (row[first] < top)
-            first++;
-        out[i] = first;
+            low = row[k] < low ? row[k] : low;
+        }
+        if (!(fabs(sum - 1.0) <= tolerance && low >= (REAL)0.0))
+            return i;
+        PLACE first = (PLACE)K;
+        PRAGMA(omp simd reduction(min : first))
+        for (PLACE k = 0; k < (PLACE)K; k++) {
+            PLACE place = row[k] == top ? k : (PLACE)K;
+            first = place < first ? place : first;
+        }
+        predicted[i] = first;
     }
+    return -1;
 }
 
 /* sums[label] += weight * row, sums of shape (K, K). */
@@ -36,11 +90,52 @@ static void NAMED(sum_by_class)(const REAL *probs, ptrdiff_t K, const int64_t *l
     }
 }
 
+/* sums += weights_r row_r, four rows at a time: the sums are read and written less often. */
+ALWAYS_INLINE void NAMED(add_rows)(const REAL *RESTRICT rows, ptrdiff_t K,
+                                   const double *RESTRICT weights, ptrdiff_t n_rows,
+                                   double *RESTRICT sums)
+{
+    ptrdiff_t r = 0;
+    for (; r + 4 <= n_rows; r += 4) {
+        const REAL *RESTRICT row = rows + r * K;
+        const double a = weights[r], b = weights[r + 1], c = weights[r + 2];
+        const double e = weights[r + 3];
+        prefetch_ahead(row + 4 * K, (size_t)(4 * K) * sizeof(REAL));
+        PRAGMA(omp simd)
+        for (ptrdiff_t k = 0; k < K; k++)
+            sums[k] += (a * (double)row[k] + b * (double)row[K + k])
+                       + (c * (double)row[2 * K + k] + e * (double)row[3 * K + k]);
+    }
+    for (; r < n_rows; r++) {
+        const REAL *RESTRICT row = rows + r * K;
+        const double weight = weights[r];
+        PRAGMA(omp simd)
+        for (ptrdiff_t k = 0; k < K; k++)
+            sums[k] += weight * (double)row[k];
+    }
+}
+
+/* The sum of weights_k row_k, eight partial sums at a time: the same in every clone. */
+ALWAYS_INLINE double NAMED(weighted_sum)(const double *RESTRICT weights,
+                                         const REAL *RESTRICT row, ptrdiff_t K)
+{
+    double lanes[LANES] = {0.0};
+    ptrdiff_t k = 0;
+    for (; k + LANES <= K; k += LANES) {
+        PRAGMA(omp simd)
+        for (int l = 0; l < LANES; l++)
+            lanes[l] += weights[k + l] * (double)row[k + l];
+    }
+    for (int l = 0; k + l < K; l++)
+        lanes[l] += weights[k + l] * (double)row[k + l];
+    return sum_of_lanes(lanes);
+}
+
 /* The mixture density d = sum_k class_weight_k row_k of each row, and
      sums[k]     += weight * row_k / d, the gradient of the log-likelihood,
      sums[K]     += weight * log(d),
      sums[K + 1] += weight of the rows with d = 0, which the other sums leave out.
-   A density too small to divide by counts as 0. */
+   A density too small to divide by counts as 0. `row_weight` NULL: every row once. */
 VECTOR_CLONES
 static void NAMED(mixture_likelihood)(const REAL *probs, ptrdiff_t K,
                                       const double *row_weight, const double *class_weight,
@@ -48,27 +143,57 @@ static void NAMED(mixture_likelihood)(const REAL *probs, ptrdiff_t K,
                                       double *sums)
 {
     double *RESTRICT gradient = sums;
-    double log_likelihood = 0.0, lost = 0.0;
-    for (ptrdiff_t i = start; i < stop; i++) {
-        const REAL *RESTRICT row = probs + i * K;
-        double weight = row_weight[i], d = 0.0;
-        PRAGMA(omp simd reduction(+ : d))
-        for (ptrdiff_t k = 0; k < K; k++)
-            d += class_weight[k] * (double)row[k];
-        d = d > SMALLEST_DENSITY ? d : 0.0;
-        density[i] = d;
-        if (d == 0.0 || weight == 0.0) {
-            lost += weight;
-            continue;
+    double share[TURNED_ROWS], d[TURNED_ROWS], columns[MAX_TURNED][TURNED_ROWS];
+    double logs[LANES] = {0.0}, lost[LANES] = {0.0};
+    const int turned = K <= MAX_TURNED;
+    const ptrdiff_t block = turned ? TURNED_ROWS : 16;
+    for (ptrdiff_t begin = start; begin < stop; begin += block) {
+        const ptrdiff_t n_rows = begin + block < stop ? block : stop - begin;
+        const REAL *RESTRICT rows = probs + begin * K;
+        if (turned) {
+            NAMED(turn_rows)(rows, K, n_rows, columns);
+            for (int r = 0; r < TURNED_ROWS; r++)
+                d[r] = 0.0;
+            for (ptrdiff_t k = 0; k < K; k++)
+                for (int r = 0; r < TURNED_ROWS; r++)
+                    d[r] += class_weight[k] * columns[k][r];
+        } else {
+            for (ptrdiff_t r = 0; r < n_rows; r++) {
+                d[r] = NAMED(weighted_sum)(class_weight, rows + r * K, K);
+            }
+            for (ptrdiff_t r = n_rows; r < block; r++)
+                d[r] = 0.0;
         }
-        double share = weight / d;
-        PRAGMA(omp simd)
-        for (ptrdiff_t k = 0; k < K; k++)
-            gradient[k] += share * (double)row[k];
-        log_likelihood += weight * log(d);
+        for (ptrdiff_t r = 0; r < block; r++)
+            share[r] = r >= n_rows ? 0.0 : row_weight == NULL ? 1.0 : row_weight[begin + r];
+        for (ptrdiff_t r = 0; r < block; r += LANES) {
+            PRAGMA(omp simd)
+            for (int l = 0; l < LANES; l++) {
+                double weight = share[r + l];
+                int possible = d[r + l] > SMALLEST_DENSITY;
+                double divisor = possible ? d[r + l] : 1.0;
+                d[r + l] = possible ? divisor : 0.0;
+                share[r + l] = possible ? weight / divisor : 0.0;
+                logs[l] += weight * log_normal(divisor);
+                lost[l] += possible ? 0.0 : weight;
+            }
+        }
+        memcpy(density + begin, d, (size_t)n_rows * sizeof(double));
+        if (turned)
+            for (ptrdiff_t k = 0; k < K; k++) {
+                double lanes[LANES] = {0.0};
+                for (int r = 0; r < TURNED_ROWS; r += LANES) {
+                    PRAGMA(omp simd)
+                    for (int l = 0; l < LANES; l++)
+                        lanes[l] += share[r + l] * columns[k][r + l];
+                }
+                gradient[k] += sum_of_lanes(lanes);
+            }
+        else
+            NAMED(add_rows)(rows, K, share, n_rows, gradient);
     }
-    sums[K] += log_likelihood;
-    sums[K + 1] += lost;
+    sums[K] += sum_of_lanes(logs);
+    sums[K + 1] += sum_of_lanes(lost);
 }
 
 /* logs_k = log(max(row_k, floor)); values_k = exp(a logs_k + bias_k - largest). Returns the
@@ -116,6 +241,65 @@ static int NAMED(scale_rows)(const REAL *probs, ptrdiff_t K, double a, const dou
     }
     free(memory);
     return 0;
+}
+
+/* out = factors_k row_k / their sum; a row without such a sum stays as it is. Returns the
+   first row that is no probability vector, as predict_rows does. */
+VECTOR_CLONES
+static ptrdiff_t NAMED(reweight_rows)(const REAL *probs, ptrdiff_t K, const double *factors,
+                                      double tolerance, ptrdiff_t start, ptrdiff_t stop,
+                                      REAL *out)
+{
+    double columns[MAX_TURNED][TURNED_ROWS], sum[TURNED_ROWS], low[TURNED_ROWS];
+    double share[TURNED_ROWS];
+    const int turned = K <= MAX_TURNED;
+    const ptrdiff_t block = turned ? TURNED_ROWS : 16;
+    for (ptrdiff_t begin = start; begin < stop; begin += block) {
+        const ptrdiff_t n_rows = begin + block < stop ? block : stop - begin;
+        const REAL *RESTRICT rows = probs + begin * K;
+        if (turned) {
+            NAMED(turn_rows)(rows, K, n_rows, columns);
+            for (int r = 0; r < TURNED_ROWS; r++)
+                sum[r] = low[r] = share[r] = 0.0;
+            for (ptrdiff_t k = 0; k < K; k++)
+                for (int r = 0; r < TURNED_ROWS; r++) {
+                    double x = columns[k][r];
+                    sum[r] += x;
+                    low[r] = x < low[r] ? x : low[r];
+                    share[r] += factors[k] * x;
+                }
+        } else
+            for (ptrdiff_t r = 0; r < n_rows; r++) {
+                const REAL *RESTRICT row = rows + r * K;
+                double plain = 0.0, smallest = 0.0;
+                prefetch_ahead(row, (size_t)K * sizeof(REAL));
+                PRAGMA(omp simd reduction(+ : plain) reduction(min : smallest))
+                for (ptrdiff_t k = 0; k < K; k++) {
+                    double x = (double)row[k];
+                    plain += x;
+                    smallest = x < smallest ? x : smallest;
+                }
+                sum[r] = plain;
+                low[r] = smallest;
+                share[r] = NAMED(weighted_sum)(factors, row, K);
+            }
+        for (ptrdiff_t r = 0; r < n_rows; r++)
+            if (!(fabs(sum[r] - 1.0) <= tolerance && low[r] >= 0.0))
+                return begin + r;
+        for (ptrdiff_t r = 0; r < n_rows; r++) {
+            const REAL *RESTRICT row = rows + r * K;
+            REAL *RESTRICT to = out + (begin + r) * K;
+            if (!(share[r] > 0.0)) {
+                memcpy(to, row, (size_t)K * sizeof(REAL));
+                continue;
+            }
+            const double scale = 1.0 / share[r];
+            PRAGMA(omp simd)
+            for (ptrdiff_t k = 0; k < K; k++)
+                to[k] = (REAL)(factors[k] * (double)row[k] * scale);
+        }
+    }
+    return -1;
 }
 
 /* Negative log-likelihood of the labels under softmax(a log(probs) + bias), with P_k the

@@ -19,6 +19,8 @@ _SMALL_BLOCK = 256
 _MAX_ENTRIES = 1 << 21
 """Of all partial sums together: 16 MiB."""
 
+_NO_WEIGHTS = np.empty(0)
+
 
 def partial_sums(n_rows: int, *shape: int) -> npt.NDArray[np.float64]:
     """Return zeros, one array of this shape for each block of rows."""
@@ -30,7 +32,7 @@ def partial_sums(n_rows: int, *shape: int) -> npt.NDArray[np.float64]:
 def predicted_classes(probs: FloatMatrix) -> IntArray:
     """Return the most likely class of each row (n,), the first one if several tie."""
     out = np.empty(probs.shape[0], dtype=np.int64)
-    _label_shift._argmax_rows(probs, out, threads_for(probs.size))
+    _label_shift._predict_rows(probs, np.inf, out, threads_for(probs.size))
     return out
 
 
@@ -67,17 +69,22 @@ def _group_sums(
 
 
 def mixture_sums(
-    probs: FloatMatrix, row_weight: FloatArray, class_weight: FloatArray
+    probs: FloatMatrix, row_weight: FloatArray | None, class_weight: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the rows' densities d = probs @ class_weight, and sums (K + 2,).
 
     The sums of row_weight * probs / d, of row_weight * log(d), and of the weight of the
-    rows with d = 0, which the others leave out.
+    rows with d = 0, which the others leave out. Without weights every row counts once.
     """
     n, n_classes = probs.shape
     density, partial = np.empty(n), partial_sums(n, n_classes + 2)
     _label_shift._mixture_likelihood(
-        probs, row_weight, class_weight, density, partial, threads_for(probs.size)
+        probs,
+        _NO_WEIGHTS if row_weight is None else row_weight,
+        class_weight,
+        density,
+        partial,
+        threads_for(probs.size),
     )
     return density, partial.sum(axis=0)
 

@@ -35,8 +35,37 @@ def weighted_rows(draw):
 @given(scored_rows())
 def test_predictions_are_the_first_largest_entry(rows):
     out = np.full(len(rows.labels), -7, dtype=np.int64)
-    kernels._argmax_rows(rows.probs, out, 1)
+    assert kernels._predict_rows(rows.probs, 1e-3, out, 1) == -1
     np.testing.assert_array_equal(out, twin.argmax_rows(rows.probs))
+
+
+@given(scored_rows(), st.integers(0, 2**32 - 1))
+def test_reweighted_rows_equal_the_definition(rows, seed):
+    rng = np.random.default_rng(seed)
+    factors = rng.exponential(size=rows.n_classes)
+    factors[rng.random(rows.n_classes) < 0.4] = 0.0
+    out = np.full_like(rows.probs, np.nan)
+    assert kernels._reweight_rows(rows.probs, factors, 1e-3, out, 1) == -1
+    want = twin.reweight_rows(rows.probs, factors)
+    tolerance = 1e-14 if rows.probs.dtype == np.float64 else 1e-6
+    np.testing.assert_allclose(out, want, rtol=tolerance, atol=1e-300)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -0.25, 0.75])
+@pytest.mark.parametrize("shape", [(300, 3), (300, 24), (300, 25), (90, 1000)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_are_checked_on_the_way(shape, dtype, bad):
+    n, k = shape
+    probs = np.full(shape, 1.0 / k, dtype=dtype)
+    predicted, out = np.empty(n, dtype=np.int64), np.empty_like(probs)
+    for row in (0, 63, n - 1):
+        spoilt = probs.copy()
+        spoilt[row, k - 1] = bad
+        spoilt[row:, 0] = bad  # the first one counts
+        for threads in (1, 3):
+            assert kernels._predict_rows(spoilt, 1e-4, predicted, threads) == row
+            got = kernels._reweight_rows(spoilt, np.ones(k), 1e-4, out, threads)
+            assert got == row == twin.first_bad_row(spoilt, True, 1e-4)
 
 
 @given(weighted_rows(), st.integers(1, 4))
@@ -60,6 +89,11 @@ def test_mixture_likelihood_equals_the_definition(drawn, n_blocks, seed):
     want_density, want = twin.mixture_likelihood(rows.probs, weight, class_weight)
     np.testing.assert_allclose(density, want_density, **CLOSE)
     np.testing.assert_allclose(partial.sum(axis=0), want, rtol=1e-10, atol=1e-10)
+    # without weights every row counts once
+    once = [np.zeros_like(partial), np.zeros_like(partial)]
+    for weights, sums in zip((np.empty(0), np.ones_like(weight)), once, strict=True):
+        kernels._mixture_likelihood(rows.probs, weights, class_weight, density, sums, 1)
+    np.testing.assert_array_equal(*once)
 
 
 def draw_calibration(rng, n_classes):
@@ -133,9 +167,11 @@ def test_threads_change_no_bit(dtype, shape):
             np.empty(shape[0]),
             np.zeros((7, 2 * k + 3)),
             np.zeros((7, k, k)),
+            np.empty_like(probs),
         ]
         ones = np.ones(k)
-        kernels._argmax_rows(probs, arrays[0], threads)
+        kernels._predict_rows(probs, 1e-3, arrays[0], threads)
+        kernels._reweight_rows(probs, ones + 1.0, 1e-3, arrays[8], threads)
         kernels._sum_by_class(probs, labels, weight, arrays[1], threads)
         kernels._mixture_likelihood(probs, weight, ones, *arrays[2:4], threads)
         kernels._scale_rows(probs, 0.7, ones, FLOOR, arrays[4], threads)
@@ -152,7 +188,7 @@ def test_threads_change_no_bit(dtype, shape):
 def test_empty_matrices_are_no_work():
     none = np.empty((0, 3))
     partial = np.zeros((1, 3, 3))
-    kernels._argmax_rows(none, np.empty(0, dtype=np.int64), 1)
+    kernels._predict_rows(none, 1e-6, np.empty(0, dtype=np.int64), 1)
     kernels._sum_by_class(none, np.empty(0, np.int64), np.empty(0), partial, 1)
     kernels._gram_rows(none, np.empty(0), False, partial, 1)
     assert not partial.any()
