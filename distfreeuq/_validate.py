@@ -4,9 +4,9 @@ Nothing is renormalised, changed in place or guessed. What comes out is native,
 contiguous and checked, and shares memory with the input wherever that already was.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Real
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -39,6 +39,16 @@ LARGEST = float(np.finfo(np.float64).max)
 SMALLEST = float(np.nextafter(0.0, 1.0))
 _BELOW_ONE = float(np.nextafter(1.0, 0.0))
 _LARGEST_COUNT = 2**31 - 1
+
+
+RowCheck: TypeAlias = Callable[[FloatMatrix, float], int]
+"""Takes probabilities and the tolerance of their row sums; returns the first row that
+is no probability vector, or -1. A kernel that reads every row anyway can be one."""
+
+
+def first_bad_row(matrix: FloatMatrix, tolerance: float) -> int:
+    """Check rows, and do nothing else."""
+    return _checks._first_bad_row(matrix, True, tolerance, threads_for(matrix.size))
 
 
 class Door:
@@ -131,18 +141,26 @@ class Door:
     # --------------------------------------------------------------- matrices
 
     def probs(
-        self, value: ArrayLike, parameter: str = "probs", classes: Any = None
+        self,
+        value: ArrayLike,
+        parameter: str = "probs",
+        classes: Any = None,
+        check: RowCheck = first_bad_row,
     ) -> tuple[FloatMatrix, Classes]:
         """Return checked probabilities (n, K), and the classes of their columns."""
-        matrix = self._probability_matrix(value, parameter)
+        matrix = self._probability_matrix(value, parameter, check)
         columns = _labels.column_names(self, value, parameter)
         return matrix, self.classes(classes, columns, matrix.shape[1])
 
     def new_probs(
-        self, value: ArrayLike, classes: Classes, parameter: str = "probs"
+        self,
+        value: ArrayLike,
+        classes: Classes,
+        parameter: str = "probs",
+        check: RowCheck = first_bad_row,
     ) -> FloatMatrix:
         """Return checked probabilities for a fit with these classes."""
-        matrix = self._probability_matrix(value, parameter)
+        matrix = self._probability_matrix(value, parameter, check)
         if matrix.shape[1] != len(classes):
             must = f"of shape (n, {len(classes)}), as in the fit"
             self.refuse(parameter, must, f"shape {np.shape(value)}")
@@ -163,9 +181,11 @@ class Door:
         columns = _labels.column_names(self, value, parameter)
         return matrix, self.classes(classes, columns, matrix.shape[1]), tolerance
 
-    def _probability_matrix(self, value: ArrayLike, parameter: str) -> FloatMatrix:
+    def _probability_matrix(
+        self, value: ArrayLike, parameter: str, check: RowCheck
+    ) -> FloatMatrix:
         matrix, tolerance = self._matrix_and_tolerance(value, parameter)
-        row = _checks._first_bad_row(matrix, True, tolerance, threads_for(matrix.size))
+        row = check(matrix, tolerance)
         if row >= 0:
             self.refuse_row(matrix, row, parameter, tolerance)
         return matrix

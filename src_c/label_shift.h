@@ -14,12 +14,10 @@
 
 #define SMALLEST_DENSITY 1e-300
 
-/* Rows of few columns are turned, so many at a time, into columns that vectors run along:
-   a loop over three columns costs more than what it does. */
-enum { TURNED_ROWS = 64, MAX_TURNED = 24 };
-
-/* Sums that must not depend on the width of the vectors are taken in so many lanes. */
-enum { LANES = 8 };
+/* Sums that must not depend on the width of the vectors are taken in so many lanes. Up to
+   MAX_TURNED columns, the lanes are rows: a loop over three columns costs more than what
+   it does. */
+enum { LANES = 8, MAX_TURNED = 24 };
 
 ALWAYS_INLINE double sum_of_lanes(const double *lanes)
 {

@@ -1,18 +1,11 @@
 /* Compiled twice by label_shift.h, with REAL = float and double. Arithmetic is double. */
 
-/* columns[k] = the k-th entries of n_rows rows; zeros after them. */
-ALWAYS_INLINE void NAMED(turn_rows)(const REAL *RESTRICT rows, ptrdiff_t K, ptrdiff_t n_rows,
-                                    double (*RESTRICT columns)[TURNED_ROWS])
+/* column = the k-th entries of LANES rows. */
+ALWAYS_INLINE void NAMED(read_column)(const REAL *RESTRICT rows, ptrdiff_t K, ptrdiff_t k,
+                                      double *RESTRICT column)
 {
-    for (ptrdiff_t k = 0; k < K; k++) {
-        double *RESTRICT column = columns[k];
-        if (n_rows == TURNED_ROWS)
-            for (ptrdiff_t r = 0; r < TURNED_ROWS; r++)
-                column[r] = (double)rows[r * K + k];
-        else
-            for (ptrdiff_t r = 0; r < TURNED_ROWS; r++)
-                column[r] = r < n_rows ? (double)rows[r * K + k] : 0.0;
-    }
+    for (int l = 0; l < LANES; l++)
+        column[l] = (double)rows[l * K + k];
 }
 
 /* predicted = column of each row's largest entry, the first one if several tie. Returns
@@ -22,31 +15,26 @@ VECTOR_CLONES
 static ptrdiff_t NAMED(predict_rows)(const REAL *probs, ptrdiff_t K, double tolerance,
                                      ptrdiff_t start, ptrdiff_t stop, int64_t *predicted)
 {
-    if (K <= MAX_TURNED) {
-        double columns[MAX_TURNED][TURNED_ROWS], sum[TURNED_ROWS], low[TURNED_ROWS];
-        double top[TURNED_ROWS], first[TURNED_ROWS];
-        for (ptrdiff_t begin = start; begin < stop; begin += TURNED_ROWS) {
-            ptrdiff_t n_rows = begin + TURNED_ROWS < stop ? TURNED_ROWS : stop - begin;
-            NAMED(turn_rows)(probs + begin * K, K, n_rows, columns);
-            for (int r = 0; r < TURNED_ROWS; r++) {
-                sum[r] = top[r] = low[r] = columns[0][r];
-                first[r] = 0.0;
-            }
-            for (ptrdiff_t k = 1; k < K; k++)
-                for (int r = 0; r < TURNED_ROWS; r++) {
-                    double x = columns[k][r];
-                    sum[r] += x;
-                    low[r] = x < low[r] ? x : low[r];
-                    first[r] = x > top[r] ? (double)k : first[r];
-                    top[r] = x > top[r] ? x : top[r];
-                }
-            for (ptrdiff_t r = 0; r < n_rows; r++) {
-                if (!(fabs(sum[r] - 1.0) <= tolerance && low[r] >= 0.0))
-                    return begin + r;
-                predicted[begin + r] = (int64_t)first[r];
+    for (; K <= MAX_TURNED && start + LANES <= stop; start += LANES) {
+        const REAL *RESTRICT rows = probs + start * K;
+        double x[LANES], sum[LANES] = {0.0}, low[LANES] = {0.0}, top[LANES], first[LANES];
+        for (int l = 0; l < LANES; l++)
+            top[l] = -INFINITY, first[l] = 0.0;
+        for (ptrdiff_t k = 0; k < K; k++) {
+            NAMED(read_column)(rows, K, k, x);
+            PRAGMA(omp simd)
+            for (int l = 0; l < LANES; l++) {
+                sum[l] += x[l];
+                low[l] = x[l] < low[l] ? x[l] : low[l];
+                first[l] = x[l] > top[l] ? (double)k : first[l];
+                top[l] = x[l] > top[l] ? x[l] : top[l];
             }
         }
-        return -1;
+        for (int l = 0; l < LANES; l++) {
+            if (!(fabs(sum[l] - 1.0) <= tolerance && low[l] >= 0.0))
+                return start + l;
+            predicted[start + l] = (int64_t)first[l];
+        }
     }
     for (ptrdiff_t i = start; i < stop; i++) {
         const REAL *RESTRICT row = probs + i * K;
@@ -142,31 +130,32 @@ static void NAMED(mixture_likelihood)(const REAL *probs, ptrdiff_t K,
                                       ptrdiff_t start, ptrdiff_t stop, double *density,
                                       double *sums)
 {
+    enum { BLOCK = 16 };
     double *RESTRICT gradient = sums;
-    double share[TURNED_ROWS], d[TURNED_ROWS], columns[MAX_TURNED][TURNED_ROWS];
+    double share[BLOCK], d[BLOCK], x[LANES], by_class[MAX_TURNED][LANES] = {{0.0}};
     double logs[LANES] = {0.0}, lost[LANES] = {0.0};
-    const int turned = K <= MAX_TURNED;
-    const ptrdiff_t block = turned ? TURNED_ROWS : 16;
-    for (ptrdiff_t begin = start; begin < stop; begin += block) {
-        const ptrdiff_t n_rows = begin + block < stop ? block : stop - begin;
+    for (ptrdiff_t begin = start; begin < stop; begin += BLOCK) {
+        const ptrdiff_t n_rows = begin + BLOCK < stop ? BLOCK : stop - begin;
+        const int turned = K <= MAX_TURNED && n_rows == BLOCK;
         const REAL *RESTRICT rows = probs + begin * K;
-        if (turned) {
-            NAMED(turn_rows)(rows, K, n_rows, columns);
-            for (int r = 0; r < TURNED_ROWS; r++)
-                d[r] = 0.0;
-            for (ptrdiff_t k = 0; k < K; k++)
-                for (int r = 0; r < TURNED_ROWS; r++)
-                    d[r] += class_weight[k] * columns[k][r];
-        } else {
-            for (ptrdiff_t r = 0; r < n_rows; r++) {
-                d[r] = NAMED(weighted_sum)(class_weight, rows + r * K, K);
+        if (turned)
+            for (int half = 0; half < BLOCK; half += LANES) {
+                double sum[LANES] = {0.0};
+                for (ptrdiff_t k = 0; k < K; k++) {
+                    NAMED(read_column)(rows + half * K, K, k, x);
+                    PRAGMA(omp simd)
+                    for (int l = 0; l < LANES; l++)
+                        sum[l] += class_weight[k] * x[l];
+                }
+                for (int l = 0; l < LANES; l++)
+                    d[half + l] = sum[l];
             }
-            for (ptrdiff_t r = n_rows; r < block; r++)
-                d[r] = 0.0;
-        }
-        for (ptrdiff_t r = 0; r < block; r++)
+        else
+            for (int r = 0; r < BLOCK; r++)
+                d[r] = r < n_rows ? NAMED(weighted_sum)(class_weight, rows + r * K, K) : 0.0;
+        for (int r = 0; r < BLOCK; r++)
             share[r] = r >= n_rows ? 0.0 : row_weight == NULL ? 1.0 : row_weight[begin + r];
-        for (ptrdiff_t r = 0; r < block; r += LANES) {
+        for (int r = 0; r < BLOCK; r += LANES) {
             PRAGMA(omp simd)
             for (int l = 0; l < LANES; l++) {
                 double weight = share[r + l];
@@ -180,18 +169,18 @@ static void NAMED(mixture_likelihood)(const REAL *probs, ptrdiff_t K,
         }
         memcpy(density + begin, d, (size_t)n_rows * sizeof(double));
         if (turned)
-            for (ptrdiff_t k = 0; k < K; k++) {
-                double lanes[LANES] = {0.0};
-                for (int r = 0; r < TURNED_ROWS; r += LANES) {
+            for (int half = 0; half < BLOCK; half += LANES)
+                for (ptrdiff_t k = 0; k < K; k++) {
+                    NAMED(read_column)(rows + half * K, K, k, x);
                     PRAGMA(omp simd)
                     for (int l = 0; l < LANES; l++)
-                        lanes[l] += share[r + l] * columns[k][r + l];
+                        by_class[k][l] += share[half + l] * x[l];
                 }
-                gradient[k] += sum_of_lanes(lanes);
-            }
         else
             NAMED(add_rows)(rows, K, share, n_rows, gradient);
     }
+    for (ptrdiff_t k = 0; K <= MAX_TURNED && k < K; k++)
+        gradient[k] += sum_of_lanes(by_class[k]);
     sums[K] += sum_of_lanes(logs);
     sums[K + 1] += sum_of_lanes(lost);
 }
@@ -250,34 +239,32 @@ static ptrdiff_t NAMED(reweight_rows)(const REAL *probs, ptrdiff_t K, const doub
                                       double tolerance, ptrdiff_t start, ptrdiff_t stop,
                                       REAL *out)
 {
-    double columns[MAX_TURNED][TURNED_ROWS], sum[TURNED_ROWS], low[TURNED_ROWS];
-    double share[TURNED_ROWS];
-    const int turned = K <= MAX_TURNED;
-    const ptrdiff_t block = turned ? TURNED_ROWS : 16;
-    for (ptrdiff_t begin = start; begin < stop; begin += block) {
-        const ptrdiff_t n_rows = begin + block < stop ? block : stop - begin;
+    double sum[LANES], low[LANES], share[LANES], x[LANES];
+    for (ptrdiff_t begin = start; begin < stop; begin += LANES) {
+        const ptrdiff_t n_rows = begin + LANES < stop ? LANES : stop - begin;
         const REAL *RESTRICT rows = probs + begin * K;
-        if (turned) {
-            NAMED(turn_rows)(rows, K, n_rows, columns);
-            for (int r = 0; r < TURNED_ROWS; r++)
-                sum[r] = low[r] = share[r] = 0.0;
-            for (ptrdiff_t k = 0; k < K; k++)
-                for (int r = 0; r < TURNED_ROWS; r++) {
-                    double x = columns[k][r];
-                    sum[r] += x;
-                    low[r] = x < low[r] ? x : low[r];
-                    share[r] += factors[k] * x;
+        for (int l = 0; l < LANES; l++)
+            sum[l] = low[l] = share[l] = 0.0;
+        if (K <= MAX_TURNED && n_rows == LANES)
+            for (ptrdiff_t k = 0; k < K; k++) {
+                NAMED(read_column)(rows, K, k, x);
+                PRAGMA(omp simd)
+                for (int l = 0; l < LANES; l++) {
+                    sum[l] += x[l];
+                    low[l] = x[l] < low[l] ? x[l] : low[l];
+                    share[l] += factors[k] * x[l];
                 }
-        } else
+            }
+        else
             for (ptrdiff_t r = 0; r < n_rows; r++) {
                 const REAL *RESTRICT row = rows + r * K;
                 double plain = 0.0, smallest = 0.0;
                 prefetch_ahead(row, (size_t)K * sizeof(REAL));
                 PRAGMA(omp simd reduction(+ : plain) reduction(min : smallest))
                 for (ptrdiff_t k = 0; k < K; k++) {
-                    double x = (double)row[k];
-                    plain += x;
-                    smallest = x < smallest ? x : smallest;
+                    double entry = (double)row[k];
+                    plain += entry;
+                    smallest = entry < smallest ? entry : smallest;
                 }
                 sum[r] = plain;
                 low[r] = smallest;

@@ -20,7 +20,6 @@ from distfreeuq.label_shift.row_sums import (
     column_sums,
     count_pairs,
     gram,
-    predicted_classes,
 )
 from distfreeuq.results import read_only
 
@@ -101,16 +100,14 @@ def conditioning(confusion: Confusion) -> Conditioning:
 
 
 def hard_confusion(
-    probs: FloatMatrix, labels: IntArray, probs_target: FloatMatrix
+    predicted: IntArray, labels: IntArray, predicted_target: IntArray, n_classes: int
 ) -> Confusion:
-    """Count predictions: the most likely class, the first one if several tie."""
-    n_classes = probs.shape[1]
-    in_target = np.bincount(predicted_classes(probs_target), minlength=n_classes)
+    """Count predicted classes, those of the source with their labels."""
     return Confusion(
-        joint=read_only(count_pairs(predicted_classes(probs), labels, n_classes)),
-        target=read_only(in_target),
-        n=probs.shape[0],
-        m=probs_target.shape[0],
+        joint=read_only(count_pairs(predicted, labels, n_classes)),
+        target=read_only(np.bincount(predicted_target, minlength=n_classes)),
+        n=predicted.size,
+        m=predicted_target.size,
         soft=False,
     )
 
@@ -133,10 +130,12 @@ def soft_confusion(
     )
 
 
-def solve(confusion: Confusion) -> FloatArray | None:
-    """Return the w with C w = mu, None if C is singular."""
-    w = solve_many(confusion.matrix[None], confusion.frequencies[None])[0]
-    return None if np.isnan(w).any() else w
+def solve(confusion: Confusion, *, singular: bool | None = None) -> FloatArray | None:
+    """Return the w with C w = mu, None if C is singular, which may be known already."""
+    c = confusion.matrix
+    if singular is None:
+        singular = bool(_are_singular(np.linalg.svd(c, compute_uv=False)))
+    return None if singular else np.linalg.solve(c, confusion.frequencies)
 
 
 def solve_many(matrices: FloatMatrix, frequencies: FloatMatrix) -> FloatMatrix:
@@ -186,8 +185,8 @@ def soft_covariance(
 
 def _through_inverse(c: FloatMatrix, middle: FloatMatrix) -> FloatMatrix:
     """Return C^-1 M C^-T."""
-    half = np.linalg.solve(c, middle)
-    return np.linalg.solve(c, half.T)
+    inverse = np.linalg.inv(c)
+    return np.asarray(inverse @ middle @ inverse.T)
 
 
 def exact_region(confusion: Confusion, delta: float) -> Polytope:

@@ -16,7 +16,7 @@ from distfreeuq._typing import (
     IntArray,
     RandomState,
 )
-from distfreeuq._validate import Door
+from distfreeuq._validate import Door, first_bad_row
 from distfreeuq.exceptions import InputError
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.label_shift.bcts import BiasCorrectedTemperature
@@ -29,7 +29,7 @@ from distfreeuq.label_shift.inference import (
     resampled_weights,
 )
 from distfreeuq.label_shift.intervals import percentile_intervals
-from distfreeuq.label_shift.posterior import reweight
+from distfreeuq.label_shift.posterior import check_and_reweight, reweight
 from distfreeuq.label_shift.regions import Box, Polytope
 from distfreeuq.label_shift.samples import Samples
 from distfreeuq.results import Result, read_only
@@ -332,10 +332,20 @@ class LabelShiftResult(Result):
             target posterior: it stays as it is, the limit of weights equally small.
         """
         door = Door("LabelShiftResult.adapt")
-        matrix = door.new_probs(probs, self.classes)
+        weight, prior = self.label_weight, self.target_prior
         if self.calibration is not None:
-            matrix = self.calibration.apply(matrix)
-        return reweight(matrix, self.label_weight, self.target_prior)
+            matrix = self.calibration.apply(door.new_probs(probs, self.classes))
+            return reweight(matrix, weight, prior)
+        adapted: list[FloatMatrix] = []
+
+        def adapt_rows(matrix: FloatMatrix, tolerance: float) -> int:
+            if matrix.shape[1] != weight.size:  # refused for its shape, if not before
+                return first_bad_row(matrix, tolerance)
+            adapted.append(np.empty_like(matrix))
+            return check_and_reweight(matrix, weight, prior, tolerance, adapted[0])
+
+        door.new_probs(probs, self.classes, check=adapt_rows)
+        return adapted[0]
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per class: priors, weight, standard error, 95% interval.

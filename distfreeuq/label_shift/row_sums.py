@@ -32,8 +32,19 @@ def partial_sums(n_rows: int, *shape: int) -> npt.NDArray[np.float64]:
 def predicted_classes(probs: FloatMatrix) -> IntArray:
     """Return the most likely class of each row (n,), the first one if several tie."""
     out = np.empty(probs.shape[0], dtype=np.int64)
-    _label_shift._predict_rows(probs, np.inf, out, threads_for(probs.size))
+    check_and_predict(probs, np.inf, out)
     return out
+
+
+def check_and_predict(probs: FloatMatrix, tolerance: float, out: IntArray) -> int:
+    """Write the most likely class of each row to `out`, in the read that checks them.
+
+    Returns
+    -------
+    int
+        The first row that is no probability vector within the tolerance, or -1.
+    """
+    return _label_shift._predict_rows(probs, tolerance, out, threads_for(probs.size))
 
 
 def count_pairs(rows: IntArray, columns: IntArray, n_classes: int) -> IntMatrix:
