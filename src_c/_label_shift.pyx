@@ -124,18 +124,24 @@ def _sum_by_class(
     double[:, :, ::1] partial,
     int threads,
 ):
-    """Add to partial[b, y] the weighted rows of block b with label y."""
+    """Add to partial[b, y] the weighted rows of block b with label y.
+
+    `labels` may be of length 0: then all are 0; `row_weight` too: then every row counts
+    once.
+    """
     cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], blocks = partial.shape[0], b
+    cdef const int64_t *classes = &labels[0] if labels.shape[0] > 0 else NULL
+    cdef const double *weights = &row_weight[0] if row_weight.shape[0] > 0 else NULL
     if n == 0:
         return
     for b in prange(blocks, nogil=True, num_threads=threads, schedule="dynamic"):
         if floating is float:
             sum_by_class_f32(
-                &probs[0, 0], K, &labels[0], &row_weight[0],
+                &probs[0, 0], K, classes, weights,
                 n * b // blocks, n * (b + 1) // blocks, &partial[b, 0, 0])
         else:
             sum_by_class_f64(
-                &probs[0, 0], K, &labels[0], &row_weight[0],
+                &probs[0, 0], K, classes, weights,
                 n * b // blocks, n * (b + 1) // blocks, &partial[b, 0, 0])
 
 
@@ -256,18 +262,19 @@ def _gram_rows(
     double[:, :, ::1] partial,
     int threads,
 ):
-    """Add to partial[b] the products row_scale^2 probs' probs of block b's rows.
+    """Add to partial[b], which is symmetric, row_scale^2 probs' probs of block b's rows.
 
-    On and above the diagonal; what is below it means nothing. `single` multiplies in
-    single precision, for those who need six digits.
+    `single` multiplies in single precision, for those who need six digits. `row_scale`
+    may be of length 0: then it is one for every row.
     """
     cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], blocks = partial.shape[0], b
+    cdef const double *scale = &row_scale[0] if row_scale.shape[0] > 0 else NULL
     cdef int failures = 0
     if n == 0:
         return
     for b in prange(blocks, nogil=True, num_threads=threads, schedule="dynamic"):
         failures += _gram_block(
-            &probs[0, 0], K, &row_scale[0], single,
+            &probs[0, 0], K, scale, single,
             n * b // blocks, n * (b + 1) // blocks, &partial[b, 0, 0])
     if failures:
         raise MemoryError("no memory for a block of rows")

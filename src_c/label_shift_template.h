@@ -60,24 +60,6 @@ static ptrdiff_t NAMED(predict_rows)(const REAL *probs, ptrdiff_t K, double tole
     return -1;
 }
 
-/* sums[label] += weight * row, sums of shape (K, K). */
-VECTOR_CLONES
-static void NAMED(sum_by_class)(const REAL *probs, ptrdiff_t K, const int64_t *labels,
-                                const double *row_weight, ptrdiff_t start, ptrdiff_t stop,
-                                double *sums)
-{
-    for (ptrdiff_t i = start; i < stop; i++) {
-        const REAL *RESTRICT row = probs + i * K;
-        double *RESTRICT sum = sums + labels[i] * K;
-        double weight = row_weight[i];
-        if (weight == 0.0)
-            continue;
-        PRAGMA(omp simd)
-        for (ptrdiff_t k = 0; k < K; k++)
-            sum[k] += weight * (double)row[k];
-    }
-}
-
 /* sums += weights_r row_r, four rows at a time: the sums are read and written less often. */
 ALWAYS_INLINE void NAMED(add_rows)(const REAL *RESTRICT rows, ptrdiff_t K,
                                    const double *RESTRICT weights, ptrdiff_t n_rows,
@@ -100,6 +82,33 @@ ALWAYS_INLINE void NAMED(add_rows)(const REAL *RESTRICT rows, ptrdiff_t K,
         PRAGMA(omp simd)
         for (ptrdiff_t k = 0; k < K; k++)
             sums[k] += weight * (double)row[k];
+    }
+}
+
+/* sums[label] += weight * row, sums of shape (K, K); `labels` NULL: all in the first row of
+   sums, `row_weight` NULL: every row once. */
+VECTOR_CLONES
+static void NAMED(sum_by_class)(const REAL *probs, ptrdiff_t K, const int64_t *labels,
+                                const double *row_weight, ptrdiff_t start, ptrdiff_t stop,
+                                double *sums)
+{
+    enum { BLOCK = 16 };
+    double weights[BLOCK];
+    for (; labels == NULL && start < stop; start += BLOCK) {
+        ptrdiff_t n_rows = start + BLOCK < stop ? BLOCK : stop - start;
+        for (ptrdiff_t r = 0; r < n_rows; r++)
+            weights[r] = row_weight == NULL ? 1.0 : row_weight[start + r];
+        NAMED(add_rows)(probs + start * K, K, weights, n_rows, sums);
+    }
+    for (ptrdiff_t i = start; i < stop; i++) {
+        const REAL *RESTRICT row = probs + i * K;
+        double *RESTRICT sum = sums + labels[i] * K;
+        double weight = row_weight == NULL ? 1.0 : row_weight[i];
+        if (weight == 0.0)
+            continue;
+        PRAGMA(omp simd)
+        for (ptrdiff_t k = 0; k < K; k++)
+            sum[k] += weight * (double)row[k];
     }
 }
 

@@ -308,9 +308,9 @@ def scaled_likelihood(
 
 
 def gram_rows(probs: FloatMatrix, row_scale: FloatArray) -> FloatMatrix:
-    """Return sum_i row_scale_i^2 probs_i probs_i', zeros below the diagonal, (K, K)."""
+    """Return sum_i row_scale_i^2 probs_i probs_i', shape (K, K)."""
     scaled = row_scale[:, None] * probs.astype(np.float64)
-    return np.triu(scaled.T @ scaled)
+    return np.asarray(scaled.T @ scaled)
 
 
 # ------------------------------------------------------------- _metrics: assessment

@@ -16,7 +16,7 @@ import numpy as np
 from distfreeuq._kernels import _label_shift
 from distfreeuq._persistence import register
 from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix, IntArray
-from distfreeuq.label_shift.row_sums import gram, partial_sums
+from distfreeuq.label_shift.row_sums import add_up, gram, partial_sums
 from distfreeuq.threads import threads_for
 
 FLOOR = float(np.finfo(np.float32).tiny)
@@ -103,7 +103,7 @@ def loss_sums(
         partial,
         threads_for(probs.size),
     )
-    sums = partial.sum(axis=0) / row_weight.sum()
+    sums = add_up(partial) / row_weight.sum()
     return LossSums(
         loss=float(sums[n_classes + 1]),
         by_bias=sums[:n_classes],

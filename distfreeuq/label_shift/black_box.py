@@ -203,11 +203,11 @@ def _estimate(
 
     covariance: FloatMatrix | None = None
     if soft:
-        target_gram = gram(samples.probs_target, np.ones(confusion.m))
+        target_gram = gram(samples.probs_target)
         test = compare_means(
             confusion.joint.sum(axis=1) / confusion.n,
             confusion.frequencies,
-            gram(samples.probs, np.ones(confusion.n)),
+            gram(samples.probs),
             target_gram,
             confusion.n,
             confusion.m,

@@ -120,7 +120,7 @@ def soft_confusion(
 ) -> Confusion:
     """Sum probabilities; `row_weights` of both samples: how often each row counts."""
     n, m = probs.shape[0], probs_target.shape[0]
-    source, target = (np.ones(n), np.ones(m)) if row_weights is None else row_weights
+    source, target = (None, None) if row_weights is None else row_weights
     return Confusion(
         joint=read_only(class_sums(probs, labels, source)),
         target=read_only(column_sums(probs_target, target)),

@@ -99,16 +99,12 @@ class _Likelihood:
         self.probs, self.row_weight, self.full_prior = probs, row_weight, prior
         self.known = np.flatnonzero(prior > 0)
         self.prior = prior[self.known]
+        self.cheap = probs.size * self.prior.size < _CHEAP
         self.start = self.prior / self.prior.sum()
         self.lost = 0.0
         self.total = float(
             probs.shape[0] if row_weight is None else np.asarray(row_weight).sum()
         )
-
-    @property
-    def cheap(self) -> bool:
-        """Whether a curvature costs little."""
-        return self.probs.size * self.prior.size < _CHEAP
 
     def first(self, q: FloatArray) -> _Point:
         """Return the point at a q without zeros: it shows which rows say nothing."""
@@ -123,8 +119,10 @@ class _Likelihood:
         return self._point(q, *self._sums(q))
 
     def _sums(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        class_weight = np.zeros(self.full_prior.size)
-        class_weight[self.known] = q / self.prior
+        class_weight = q / self.prior
+        if self.known.size < self.full_prior.size:
+            known_weight, class_weight = class_weight, np.zeros(self.full_prior.size)
+            class_weight[self.known] = known_weight
         return mixture_sums(self.probs, self.row_weight, class_weight)
 
     def _point(self, q: FloatArray, density: FloatArray, sums: FloatArray) -> _Point:
@@ -142,9 +140,10 @@ class _Likelihood:
         root = 1.0 if self.row_weight is None else np.sqrt(self.row_weight)
         np.divide(root, point.density, out=scale, where=point.density > 0)
         second_moment = gram(self.probs, scale, single=single)
-        inside = second_moment[np.ix_(self.known, self.known)]
+        if self.known.size < self.full_prior.size:
+            second_moment = second_moment[np.ix_(self.known, self.known)]
         with np.errstate(over="ignore"):  # far from the maximum; it is not used then
-            return np.asarray(inside / (self.total * np.outer(self.prior, self.prior)))
+            return second_moment / (self.total * np.outer(self.prior, self.prior))
 
     def fewer_rows(self) -> _Likelihood | None:
         """Return the problem with every few-th row, None if this one is small.
@@ -182,6 +181,8 @@ class _Curvature:
     def of(cls, problem: _Likelihood, point: _Point, *, single: bool) -> _Curvature:
         """Compute it from all rows."""
         matrix = problem.curvature(point, single=single)
+        if problem.cheap:  # it will not be carried along
+            return cls(matrix, point.q, np.zeros_like(point.q))
         # with r the posterior under q, H_kk = mean r_k^2 / q_k^2 and G_k = mean r_k / q_k
         mass = np.maximum(point.ratio, np.finfo(np.float64).tiny)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -270,7 +271,7 @@ def _minimise(problem: _Likelihood, tolerance: float) -> tuple[_Point, int]:
                 single = single and not fresh
                 continue
             new = problem.at(point.q * point.ratio)  # an EM step never does harm
-        else:
+        elif not problem.cheap:
             curvature = curvature.corrected(point, new)
         point = new
     return point, _MAX_STEPS
@@ -345,12 +346,13 @@ def _quadratic_minimum(
     slack = -1e-13 * float(np.abs(linear).max())
     free, fewest, tries = q > 0, q.size + 1, 3
     for _ in range(_MAX_EXCHANGES):
-        inside = np.flatnonzero(free)
-        _, part, failed = dposv(model[np.ix_(inside, inside)], linear[inside])
+        if free.all():
+            _, y, failed = dposv(model, linear)
+        else:
+            inside, y = np.flatnonzero(free), np.zeros(q.size)
+            _, y[inside], failed = dposv(model[np.ix_(inside, inside)], linear[inside])
         if failed:  # singular
             return None
-        y = np.zeros(q.size)
-        y[inside] = part
         wrong = np.where(free, y < 0.0, model @ y - linear < slack)
         n_wrong = int(np.count_nonzero(wrong))
         if n_wrong == 0:

@@ -71,7 +71,7 @@ def curvature_at(
 ) -> Curvature:
     """Return the likelihood's curvature at the weights, in two passes."""
     m, n_classes = probs_target.shape
-    density, sums = mixture_sums(probs_target, np.ones(m), weight)
+    density, sums = mixture_sums(probs_target, None, weight)
     rows = m - float(sums[-1])
     if rows == 0.0:
         zeros, every = np.zeros((n_classes, n_classes)), np.ones(n_classes, dtype=bool)

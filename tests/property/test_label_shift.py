@@ -75,6 +75,11 @@ def test_class_sums_equal_the_definition(drawn, n_blocks):
     kernels._sum_by_class(rows.probs, rows.labels, weight, partial, 1)
     want = twin.sum_by_class(rows.probs, rows.labels, weight)
     np.testing.assert_allclose(partial.sum(axis=0), want, **CLOSE)
+    for some in (weight, np.empty(0)):  # no weights: every row once; no labels: all 0
+        once = np.zeros((n_blocks, 1, rows.n_classes))
+        kernels._sum_by_class(rows.probs, np.empty(0, np.int64), some, once, 1)
+        want = (some if some.size else np.ones_like(weight)) @ rows.probs.astype(float)
+        np.testing.assert_allclose(once.sum(axis=0)[0], want, **CLOSE)
 
 
 @given(weighted_rows(), st.integers(1, 4), st.integers(0, 2**32 - 1))
@@ -140,11 +145,15 @@ def test_second_moments_equal_the_definition(rows, n_blocks, seed):
     partial = np.zeros((n_blocks, rows.n_classes, rows.n_classes))
     kernels._gram_rows(rows.probs, scale, False, partial, 1)
     want = twin.gram_rows(rows.probs, scale)
-    np.testing.assert_allclose(np.triu(partial.sum(axis=0)), want, **CLOSE)
+    np.testing.assert_allclose(partial.sum(axis=0), want, **CLOSE)
+    one, none = np.zeros_like(partial), np.zeros_like(partial)
+    kernels._gram_rows(rows.probs, np.ones_like(scale), False, one, 1)
+    kernels._gram_rows(rows.probs, np.empty(0), False, none, 1)
+    np.testing.assert_array_equal(one, none)
     rough = np.zeros_like(partial)
     kernels._gram_rows(rows.probs, scale, True, rough, 1)
     np.testing.assert_allclose(
-        np.triu(rough.sum(axis=0)), want, rtol=1e-5, atol=1e-5 * (scale @ scale)
+        rough.sum(axis=0), want, rtol=1e-5, atol=1e-5 * (scale @ scale)
     )
 
 
