@@ -183,7 +183,7 @@ class _Curvature:
         matrix = problem.curvature(point, single=single)
         if problem.cheap:  # it will not be carried along
             return cls(matrix, point.q, np.zeros_like(point.q))
-        # with r the posterior under q, H_kk = mean r_k^2 / q_k^2 and G_k = mean r_k / q_k
+        # with r the posterior under q: H_kk = mean r_k^2 / q_k^2, G_k = mean r_k / q_k
         mass = np.maximum(point.ratio, np.finfo(np.float64).tiny)
         with np.errstate(over="ignore", invalid="ignore"):
             share = np.clip(point.q * np.diag(matrix) / mass, 0.0, 1.0)
@@ -296,7 +296,8 @@ def _start(problem: _Likelihood) -> tuple[_Point, _Curvature | None]:
     fewer = problem.fewer_rows()
     if fewer is None:
         point = problem.first(problem.start)
-        if not problem.cheap and problem.total > 0.0:  # curvatures are for better points
+        # a dear curvature is for a better point than that
+        if not problem.cheap and problem.total > 0.0:
             for _ in range(_FIRST_EM_STEPS):
                 point = problem.at(point.q * point.ratio)
         return point, None

@@ -34,7 +34,7 @@ def partial_sums(n_rows: int, *shape: int) -> npt.NDArray[np.float64]:
 
 def add_up(partial: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the sum over the blocks, in their order."""
-    return partial[0] if len(partial) == 1 else np.add.reduce(partial, axis=0)
+    return np.asarray(partial[0] if len(partial) == 1 else partial.sum(axis=0))
 
 
 def predicted_classes(probs: FloatMatrix) -> IntArray:
