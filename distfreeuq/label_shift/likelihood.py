@@ -23,13 +23,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from distfreeuq._typing import FloatArray, FloatMatrix
+from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix
 from distfreeuq.label_shift.row_sums import gram, mixture_sums
 
 TOLERANCE = 1e-9
 """Of the optimality conditions."""
 
-_MAX_STEPS, _MAX_TRIALS, _MAX_EXCHANGES = 200, 30, 200
+_MAX_STEPS, _MAX_TRIALS, _MAX_EXCHANGES = 200, 30, 12
+
+_FEW_TRIALS = 2
+"""Of a step with a curvature from elsewhere: if it must be short, that is bad."""
 
 _FEWER = 5
 """Every so many-th row makes the smaller problem that a large one starts from."""
@@ -48,6 +51,9 @@ _RIDGE = 1e-9
 
 _CHEAP = 1 << 22
 """Products in a curvature that cost no more than the step itself."""
+
+_FAR = 0.1
+"""Breach above which the curvature of fewer rows is no good: they lack rare classes."""
 
 _PATIENCE, _STALLED = 3, 0.3
 """A curvature has had its day if so many steps have left more than this share of the
@@ -264,7 +270,8 @@ def _minimise(problem: _Likelihood, tolerance: float) -> tuple[_Point, int]:
             breaches = [point.violation]
         else:
             curvature = curvature.moved(point.q)
-        new = _newton_step(problem, point, curvature.matrix)
+        trials = _MAX_TRIALS if fresh else _FEW_TRIALS
+        new = _newton_step(problem, point, curvature.matrix, trials)
         if new is None:
             curvature = None
             if single or not fresh:
@@ -307,13 +314,18 @@ def _start(problem: _Likelihood) -> tuple[_Point, _Curvature | None]:
     # classes that the few rows leave out must be able to return
     share = 1.0 / max(fewer.total, 1.0)
     q = (1.0 - share) * near.q / near.q.sum() + share * problem.start
-    return problem.first(q), _Curvature.of(fewer, near, single=True)
+    point = problem.first(q)
+    if point.violation > _ROUGH:
+        point = _em_steps(problem, point)
+    if point.violation > _FAR:
+        return point, None
+    return point, _Curvature.of(fewer, near, single=True)
 
 
 def _newton_step(
-    problem: _Likelihood, point: _Point, curvature: FloatMatrix
+    problem: _Likelihood, point: _Point, curvature: FloatMatrix, trials: int
 ) -> _Point | None:
-    """Return a better point, None if the quadratic model shows none.
+    """Return a better point, None if the quadratic model shows none soon.
 
     The equations G_k = 1 are solved as 1 / G_k = 1 if that leads downhill: for a class
     that stands apart G_k = c / q_k, so that its reciprocal is linear. The gradient
@@ -323,8 +335,8 @@ def _newton_step(
     for model in (gradient * point.ratio, gradient):
         target = _quadratic_minimum(point.q, model, curvature)
         if target is not None and gradient @ (target - point.q) < 0.0:
-            new = _line_search(problem, point, target)
-            if new is not None:
+            new = _line_search(problem, point, target, trials)
+            if new is not None or trials < _MAX_TRIALS:
                 return new
     return None
 
@@ -332,51 +344,65 @@ def _newton_step(
 def _quadratic_minimum(
     q: FloatArray, gradient: FloatArray, curvature: FloatMatrix
 ) -> FloatArray | None:
-    """Return the y >= 0 that minimises the quadratic model around q, None if none.
-
-    1/2 y'Hy - c'y with c = H q - gradient, by block principal pivoting (Kim and Park,
-    2011): q's own zeros are nearly always the right ones, and then it is one solution.
-    """
-    from scipy.linalg.lapack import dposv
+    """Return the y >= 0 that minimises the quadratic model around q, None if none."""
+    from scipy.linalg import LinAlgError, cholesky, solve_triangular
+    from scipy.optimize import nnls
 
     if not np.isfinite(curvature).all():
         return None
     model = curvature.copy()
     model.flat[:: q.size + 1] += _RIDGE * float(np.trace(curvature)) / q.size
+    # 1/2 y'Hy - c'y with c = H q - gradient
     linear = model @ q - gradient
+    y = _exchange(model, linear, q > 0)
+    if y is None:
+        try:  # which is 1/2 |R y - R^-T c|^2 for H = R'R
+            root = cholesky(model)
+            y, _ = nnls(root, solve_triangular(root, linear, trans="T"))
+        except (LinAlgError, RuntimeError):  # singular, or slow
+            return None
+    return np.asarray(y) if np.isfinite(y).all() and y.any() else None
+
+
+def _exchange(
+    model: FloatMatrix, linear: FloatArray, free: BoolArray
+) -> FloatArray | None:
+    """Return the y >= 0 that minimises 1/2 y'Hy - c'y, None if it is not soon found.
+
+    Block principal pivoting (Kim and Park, 2011): solve for the free entries, exchange
+    those on the wrong side. The zeros of the last step are nearly always the right
+    ones, and then it is one solution.
+    """
+    from scipy.linalg.lapack import dposv
+
     slack = -1e-13 * float(np.abs(linear).max())
-    free, fewest, tries = q > 0, q.size + 1, 3
+    fewest = linear.size + 1
     for _ in range(_MAX_EXCHANGES):
         if free.all():
             _, y, failed = dposv(model, linear)
         else:
-            inside, y = np.flatnonzero(free), np.zeros(q.size)
+            inside, y = np.flatnonzero(free), np.zeros(linear.size)
             _, y[inside], failed = dposv(model[np.ix_(inside, inside)], linear[inside])
-        if failed:  # singular
-            return None
         wrong = np.where(free, y < 0.0, model @ y - linear < slack)
         n_wrong = int(np.count_nonzero(wrong))
+        if failed or n_wrong > 2 * fewest:
+            return None
         if n_wrong == 0:
-            return y if np.isfinite(y).all() and y.any() else None
-        if n_wrong < fewest:
-            fewest, tries = n_wrong, 3
-        elif tries > 0:
-            tries -= 1
-        else:  # exchanges of all at once may go round in circles, those of one may not
-            wrong[: np.flatnonzero(wrong)[-1]] = False
+            return np.asarray(y)
+        fewest = min(fewest, n_wrong)
         free = free ^ wrong
     return None
 
 
 def _line_search(
-    problem: _Likelihood, point: _Point, target: FloatArray
+    problem: _Likelihood, point: _Point, target: FloatArray, trials: int
 ) -> _Point | None:
     """Return the first point from the target backwards that is lower enough."""
     direction = target - point.q
     slope = float((1.0 - point.ratio) @ direction)
     rounding = 1e-14 * (1.0 + abs(point.objective))
     size = 1.0
-    for _ in range(_MAX_TRIALS):
+    for _ in range(trials):
         new = problem.at(target if size == 1.0 else point.q + size * direction)
         excess = new.objective - point.objective - size * slope
         if excess <= (1e-4 - 1.0) * size * slope + rounding:
