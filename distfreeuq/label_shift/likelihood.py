@@ -45,6 +45,7 @@ _ROUGH = 0.5
 classes that stand apart, which Newton only doubles its way to."""
 
 _FIRST_EM_STEPS, _MAX_EM_STEPS = 5, 8
+"""Of the smallest of several problems, whatever its breach; and where it is rough."""
 
 _RIDGE = 1e-9
 """Relative; it keeps directions in which the likelihood is flat where they are."""
@@ -108,16 +109,14 @@ class _Likelihood:
         self.cheap = probs.size * self.prior.size < _CHEAP
         self.start = self.prior / self.prior.sum()
         self.lost = 0.0
-        self.total = float(
-            probs.shape[0] if row_weight is None else np.asarray(row_weight).sum()
-        )
+        self.total = float(len(probs) if row_weight is None else row_weight.sum())
 
     def first(self, q: FloatArray) -> _Point:
         """Return the point at a q without zeros: it shows which rows say nothing."""
         density, sums = self._sums(q)
         self.lost = float(sums[-1])
         self.total -= self.lost
-        if self.total == 0.0:
+        if self.total <= 0.0:
             return _Point(q, np.ones_like(q), 1.0, 0.0, density)
         return self._point(q, density, sums)
 
@@ -309,7 +308,7 @@ def _start(problem: _Likelihood) -> tuple[_Point, _Curvature | None]:
                 point = problem.at(point.q * point.ratio)
         return point, None
     near, _ = _minimise(fewer, _NEAR)
-    if fewer.total == 0.0:
+    if fewer.total <= 0.0:
         return problem.first(problem.start), None
     # classes that the few rows leave out must be able to return
     share = 1.0 / max(fewer.total, 1.0)

@@ -17,6 +17,7 @@ from distfreeuq.label_shift.confusion import (
     solve,
 )
 from distfreeuq.label_shift.likelihood import maximise_likelihood
+from distfreeuq.label_shift.regular import if_regular
 from distfreeuq.label_shift.regularised import regularised_solution
 from tests.property.strategies import scored_rows
 
@@ -276,6 +277,55 @@ def test_the_likelihood_is_maximal_to_the_optimality_conditions(seed, k, m):
     repeated = np.repeat(probs, weight.astype(int), axis=0)
     again = maximise_likelihood(repeated, prior)
     assert again.log_likelihood == pytest.approx(fit.log_likelihood, abs=1e-9)
+
+
+def large_mixtures():
+    """Yield rows and priors of problems that start from fewer rows."""
+    rng = np.random.default_rng(3)
+    n, k = 12_000, 40
+    prior, target = rng.dirichlet(np.full(k, 5.0)), rng.dirichlet(np.full(k, 0.3))
+    labels = rng.choice(k, p=target, size=n)
+    for name, apart in (("overlapping", 1.5), ("sharp", 4.0), ("separate", 9.0)):
+        scores = rng.normal(size=(n, k)) + apart * np.eye(k)[labels]
+        powers = prior * np.exp(apart * (scores - scores.max(axis=1, keepdims=True)))
+        yield pytest.param(
+            powers / powers.sum(axis=1, keepdims=True), prior, id=f"{name} classes"
+        )
+    near = np.exp(-5.0 * (rng.normal(size=(n, 1)) - np.linspace(-3, 3, k)) ** 2)
+    yield pytest.param(
+        near, near.mean(axis=0), id="components that are nearly the same"
+    )
+    yield pytest.param(np.eye(k)[labels], prior, id="one-hot rows")
+
+
+@pytest.mark.parametrize(("probs", "prior"), list(large_mixtures()))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_large_problems_reach_the_same_optimality_conditions(probs, prior, dtype):
+    probs = probs.astype(dtype)
+    before = dfu.get_num_threads()
+    fits = []
+    for threads in (1, 3):
+        dfu.set_num_threads(threads)
+        fits.append(maximise_likelihood(probs, prior))
+    dfu.set_num_threads(before)
+    np.testing.assert_array_equal(fits[0].prior, fits[1].prior)
+    scaled = probs.astype(np.float64) / prior
+    g = (scaled / (scaled @ fits[0].prior)[:, None]).mean(axis=0)
+    assert g.max() <= 1 + 2e-9
+    np.testing.assert_allclose(g[fits[0].prior > 0], 1.0, atol=2e-9)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.sampled_from([0.0, 1e-12, 1.0]))
+def test_cholesky_is_for_matrices_without_doubt(seed, k, least):
+    rng = np.random.default_rng(seed)
+    vectors = np.linalg.qr(rng.normal(size=(k, k)))[0]
+    values = np.append(rng.uniform(1.0, 2.0, k - 1), least)
+    matrix = vectors * values @ vectors.T
+    regular = if_regular(matrix, 1e-10)
+    assert (regular is None) == (least < 1.0)
+    if regular is not None:
+        right = rng.normal(size=(k, 2))
+        np.testing.assert_allclose(matrix @ regular.solve(right), right, atol=1e-12)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5))
