@@ -135,16 +135,20 @@ def solve(confusion: Confusion, *, singular: bool | None = None) -> FloatArray |
     c = confusion.matrix
     if singular is None:
         singular = bool(_are_singular(np.linalg.svd(c, compute_uv=False)))
-    return None if singular else np.linalg.solve(c, confusion.frequencies)
+    return None if singular else _solutions(c[None], confusion.frequencies[None])[0]
 
 
 def solve_many(matrices: FloatMatrix, frequencies: FloatMatrix) -> FloatMatrix:
     """Return the solutions of B equations, shape (B, K); NaN for a singular one."""
     out = np.full(frequencies.shape, np.nan)
     regular = ~_are_singular(np.linalg.svd(matrices, compute_uv=False))
-    right = frequencies[regular][:, :, None]
-    out[regular] = np.linalg.solve(matrices[regular], right)[:, :, 0]
+    out[regular] = _solutions(matrices[regular], frequencies[regular])
     return out
+
+
+def _solutions(matrices: FloatMatrix, frequencies: FloatMatrix) -> FloatMatrix:
+    """Return the solutions of B regular equations, one or many to the same bits."""
+    return np.linalg.solve(matrices, frequencies[:, :, None])[:, :, 0]
 
 
 def _are_singular(singular_values: FloatArray) -> BoolArray:
