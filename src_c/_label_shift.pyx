@@ -14,8 +14,14 @@ from _common cimport chunk_stop, count_chunks, rows_per_chunk
 
 
 cdef extern from "label_shift.h" nogil:
-    void argmax_rows_f32(const float *, ptrdiff_t, ptrdiff_t, ptrdiff_t, int64_t *)
-    void argmax_rows_f64(const double *, ptrdiff_t, ptrdiff_t, ptrdiff_t, int64_t *)
+    ptrdiff_t predict_rows_f32(
+        const float *, ptrdiff_t, double, ptrdiff_t, ptrdiff_t, int64_t *)
+    ptrdiff_t predict_rows_f64(
+        const double *, ptrdiff_t, double, ptrdiff_t, ptrdiff_t, int64_t *)
+    ptrdiff_t reweight_rows_f32(
+        const float *, ptrdiff_t, const double *, double, ptrdiff_t, ptrdiff_t, float *)
+    ptrdiff_t reweight_rows_f64(
+        const double *, ptrdiff_t, const double *, double, ptrdiff_t, ptrdiff_t, double *)
     void sum_by_class_f32(
         const float *, ptrdiff_t, const int64_t *, const double *, ptrdiff_t, ptrdiff_t,
         double *)
@@ -50,20 +56,65 @@ cdef extern from "label_shift.h" nogil:
         const double *, ptrdiff_t, const double *, ptrdiff_t, ptrdiff_t, double *)
 
 
-def _argmax_rows(const floating[:, ::1] probs, int64_t[::1] out, int threads):
-    """Column of each row's largest entry, the first one if several tie."""
-    cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], chunk, start
-    cdef ptrdiff_t rows = rows_per_chunk(K)
+def _predict_rows(
+    const floating[:, ::1] probs, double tolerance, int64_t[::1] predicted, int threads
+):
+    """Column of each row's largest entry, the first one if several tie.
+
+    Rows are checked on the way: returns the first that is no probability vector within
+    the tolerance, or -1, in which case alone the output is meaningful.
+    """
+    cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], chunk, start, stop, bad
+    cdef ptrdiff_t rows = rows_per_chunk(K), first = n
+    cdef ptrdiff_t *shared_first = &first  # through a pointer, or prange makes it private
     if n == 0:
-        return
+        return -1
     for chunk in prange(
         count_chunks(n, rows), nogil=True, num_threads=threads, schedule="static"
     ):
         start = chunk * rows
+        stop = chunk_stop(start, rows, n)
         if floating is float:
-            argmax_rows_f32(&probs[0, 0], K, start, chunk_stop(start, rows, n), &out[0])
+            bad = predict_rows_f32(&probs[0, 0], K, tolerance, start, stop, &predicted[0])
         else:
-            argmax_rows_f64(&probs[0, 0], K, start, chunk_stop(start, rows, n), &out[0])
+            bad = predict_rows_f64(&probs[0, 0], K, tolerance, start, stop, &predicted[0])
+        if bad >= 0:
+            with gil:
+                shared_first[0] = min(shared_first[0], bad)
+    return first if first < n else -1
+
+
+def _reweight_rows(
+    const floating[:, ::1] probs,
+    const double[::1] factors,
+    double tolerance,
+    floating[:, ::1] out,
+    int threads,
+):
+    """factors * row / their sum by rows; a row without such a sum stays as it is.
+
+    Rows are checked on the way, as by `_predict_rows`.
+    """
+    cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], chunk, start, stop, bad
+    cdef ptrdiff_t rows = rows_per_chunk(K), first = n
+    cdef ptrdiff_t *shared_first = &first  # through a pointer, or prange makes it private
+    if n == 0:
+        return -1
+    for chunk in prange(
+        count_chunks(n, rows), nogil=True, num_threads=threads, schedule="static"
+    ):
+        start = chunk * rows
+        stop = chunk_stop(start, rows, n)
+        if floating is float:
+            bad = reweight_rows_f32(
+                &probs[0, 0], K, &factors[0], tolerance, start, stop, &out[0, 0])
+        else:
+            bad = reweight_rows_f64(
+                &probs[0, 0], K, &factors[0], tolerance, start, stop, &out[0, 0])
+        if bad >= 0:
+            with gil:
+                shared_first[0] = min(shared_first[0], bad)
+    return first if first < n else -1
 
 
 def _sum_by_class(
@@ -73,18 +124,24 @@ def _sum_by_class(
     double[:, :, ::1] partial,
     int threads,
 ):
-    """Add to partial[b, y] the weighted rows of block b with label y."""
+    """Add to partial[b, y] the weighted rows of block b with label y.
+
+    `labels` may be of length 0: then all are 0; `row_weight` too: then every row counts
+    once.
+    """
     cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], blocks = partial.shape[0], b
+    cdef const int64_t *classes = &labels[0] if labels.shape[0] > 0 else NULL
+    cdef const double *weights = &row_weight[0] if row_weight.shape[0] > 0 else NULL
     if n == 0:
         return
     for b in prange(blocks, nogil=True, num_threads=threads, schedule="dynamic"):
         if floating is float:
             sum_by_class_f32(
-                &probs[0, 0], K, &labels[0], &row_weight[0],
+                &probs[0, 0], K, classes, weights,
                 n * b // blocks, n * (b + 1) // blocks, &partial[b, 0, 0])
         else:
             sum_by_class_f64(
-                &probs[0, 0], K, &labels[0], &row_weight[0],
+                &probs[0, 0], K, classes, weights,
                 n * b // blocks, n * (b + 1) // blocks, &partial[b, 0, 0])
 
 
@@ -99,19 +156,21 @@ def _mixture_likelihood(
     """Densities d = probs @ class_weight; add to partial[b] the sums of block b.
 
     Columns 0..K-1: weight * probs / d; column K: weight * log(d); column K + 1: the weight
-    of the rows with d = 0, which the other columns leave out.
+    of the rows with d = 0, which the other columns leave out. `row_weight` may be of
+    length 0: then every row counts once.
     """
     cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], blocks = partial.shape[0], b
+    cdef const double *weights = &row_weight[0] if row_weight.shape[0] > 0 else NULL
     if n == 0:
         return
     for b in prange(blocks, nogil=True, num_threads=threads, schedule="dynamic"):
         if floating is float:
             mixture_likelihood_f32(
-                &probs[0, 0], K, &row_weight[0], &class_weight[0],
+                &probs[0, 0], K, weights, &class_weight[0],
                 n * b // blocks, n * (b + 1) // blocks, &density[0], &partial[b, 0])
         else:
             mixture_likelihood_f64(
-                &probs[0, 0], K, &row_weight[0], &class_weight[0],
+                &probs[0, 0], K, weights, &class_weight[0],
                 n * b // blocks, n * (b + 1) // blocks, &density[0], &partial[b, 0])
 
 
@@ -203,18 +262,19 @@ def _gram_rows(
     double[:, :, ::1] partial,
     int threads,
 ):
-    """Add to partial[b] the products row_scale^2 probs' probs of block b's rows.
+    """Add to partial[b], which is symmetric, row_scale^2 probs' probs of block b's rows.
 
-    On and above the diagonal; what is below it means nothing. `single` multiplies in
-    single precision, for those who need six digits.
+    `single` multiplies in single precision, for those who need six digits. `row_scale`
+    may be of length 0: then it is one for every row.
     """
     cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], blocks = partial.shape[0], b
+    cdef const double *scale = &row_scale[0] if row_scale.shape[0] > 0 else NULL
     cdef int failures = 0
     if n == 0:
         return
     for b in prange(blocks, nogil=True, num_threads=threads, schedule="dynamic"):
         failures += _gram_block(
-            &probs[0, 0], K, &row_scale[0], single,
+            &probs[0, 0], K, scale, single,
             n * b // blocks, n * (b + 1) // blocks, &partial[b, 0, 0])
     if failures:
         raise MemoryError("no memory for a block of rows")

@@ -14,6 +14,17 @@
 
 #define SMALLEST_DENSITY 1e-300
 
+/* Sums that must not depend on the width of the vectors are taken in so many lanes. Up to
+   MAX_TURNED columns, the lanes are rows: a loop over three columns costs more than what
+   it does. */
+enum { LANES = 8, MAX_TURNED = 24 };
+
+ALWAYS_INLINE double sum_of_lanes(const double *lanes)
+{
+    return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6]))
+           + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
+
 /* log(x) of a positive normal number, to about one unit in the last place: no call, no
    branch, no table. x = 2^e m with m in [sqrt(1/2), sqrt(2)); log(m) by the odd series in
    s = (m - 1) / (m + 1), coefficients as in fdlibm's e_log.c (error below 2^-58). */
@@ -44,6 +55,7 @@ ALWAYS_INLINE double log_normal(double x)
 }
 
 #define REAL double
+#define PLACE int64_t
 #define NAMED(name) name##_f64
 #include "label_shift_template.h"
 #define WORK double
@@ -57,8 +69,10 @@ ALWAYS_INLINE double log_normal(double x)
 #undef WORK
 #undef GRAM
 #undef REAL
+#undef PLACE
 #undef NAMED
 #define REAL float
+#define PLACE int32_t
 #define NAMED(name) name##_f32
 #include "label_shift_template.h"
 #define WORK double
@@ -72,6 +86,7 @@ ALWAYS_INLINE double log_normal(double x)
 #undef WORK
 #undef GRAM
 #undef REAL
+#undef PLACE
 #undef NAMED
 
 #endif

@@ -1,33 +1,109 @@
 /* Compiled twice by label_shift.h, with REAL = float and double. Arithmetic is double. */
 
-/* Column of each row's largest entry, the first one if several tie. */
-VECTOR_CLONES
-static void NAMED(argmax_rows)(const REAL *probs, ptrdiff_t K, ptrdiff_t start,
-                               ptrdiff_t stop, int64_t *out)
+/* column = the k-th entries of LANES rows. */
+ALWAYS_INLINE void NAMED(read_column)(const REAL *RESTRICT rows, ptrdiff_t K, ptrdiff_t k,
+                                      double *RESTRICT column)
 {
+    for (int l = 0; l < LANES; l++)
+        column[l] = (double)rows[l * K + k];
+}
+
+/* predicted = column of each row's largest entry, the first one if several tie. Returns
+   the first row that is no probability vector within the tolerance, where it stops, or
+   -1; every comparison is written so that NaN fails it. */
+VECTOR_CLONES
+static ptrdiff_t NAMED(predict_rows)(const REAL *probs, ptrdiff_t K, double tolerance,
+                                     ptrdiff_t start, ptrdiff_t stop, int64_t *predicted)
+{
+    for (; K <= MAX_TURNED && start + LANES <= stop; start += LANES) {
+        const REAL *RESTRICT rows = probs + start * K;
+        double x[LANES], sum[LANES] = {0.0}, low[LANES] = {0.0}, top[LANES], first[LANES];
+        for (int l = 0; l < LANES; l++)
+            top[l] = -INFINITY, first[l] = 0.0;
+        for (ptrdiff_t k = 0; k < K; k++) {
+            NAMED(read_column)(rows, K, k, x);
+            PRAGMA(omp simd)
+            for (int l = 0; l < LANES; l++) {
+                sum[l] += x[l];
+                low[l] = x[l] < low[l] ? x[l] : low[l];
+                first[l] = x[l] > top[l] ? (double)k : first[l];
+                top[l] = x[l] > top[l] ? x[l] : top[l];
+            }
+        }
+        for (int l = 0; l < LANES; l++) {
+            if (!(fabs(sum[l] - 1.0) <= tolerance && low[l] >= 0.0))
+                return start + l;
+            predicted[start + l] = (int64_t)first[l];
+        }
+    }
     for (ptrdiff_t i = start; i < stop; i++) {
         const REAL *RESTRICT row = probs + i * K;
-        REAL top = row[0];
-        PRAGMA(omp simd reduction(max : top))
-        for (ptrdiff_t k = 0; k < K; k++)
+        REAL top = row[0], low = row[0];
+        double sum = 0.0;
+        prefetch_ahead(row, (size_t)K * sizeof(REAL));
+        PRAGMA(omp simd reduction(+ : sum) reduction(max : top) reduction(min : low))
+        for (ptrdiff_t k = 0; k < K; k++) {
+            sum += (double)row[k];
             top = row[k] > top ? row[k] : top;
-        ptrdiff_t first = 0;
-        while (row[first] < top)
-            first++;
-        out[i] = first;
+            low = row[k] < low ? row[k] : low;
+        }
+        if (!(fabs(sum - 1.0) <= tolerance && low >= (REAL)0.0))
+            return i;
+        PLACE first = (PLACE)K;
+        PRAGMA(omp simd reduction(min : first))
+        for (PLACE k = 0; k < (PLACE)K; k++) {
+            PLACE place = row[k] == top ? k : (PLACE)K;
+            first = place < first ? place : first;
+        }
+        predicted[i] = first;
+    }
+    return -1;
+}
+
+/* sums += weights_r row_r, four rows at a time: the sums are read and written less often. */
+ALWAYS_INLINE void NAMED(add_rows)(const REAL *RESTRICT rows, ptrdiff_t K,
+                                   const double *RESTRICT weights, ptrdiff_t n_rows,
+                                   double *RESTRICT sums)
+{
+    ptrdiff_t r = 0;
+    for (; r + 4 <= n_rows; r += 4) {
+        const REAL *RESTRICT row = rows + r * K;
+        const double a = weights[r], b = weights[r + 1], c = weights[r + 2];
+        const double e = weights[r + 3];
+        prefetch_ahead(row + 4 * K, (size_t)(4 * K) * sizeof(REAL));
+        PRAGMA(omp simd)
+        for (ptrdiff_t k = 0; k < K; k++)
+            sums[k] += (a * (double)row[k] + b * (double)row[K + k])
+                       + (c * (double)row[2 * K + k] + e * (double)row[3 * K + k]);
+    }
+    for (; r < n_rows; r++) {
+        const REAL *RESTRICT row = rows + r * K;
+        const double weight = weights[r];
+        PRAGMA(omp simd)
+        for (ptrdiff_t k = 0; k < K; k++)
+            sums[k] += weight * (double)row[k];
     }
 }
 
-/* sums[label] += weight * row, sums of shape (K, K). */
+/* sums[label] += weight * row, sums of shape (K, K); `labels` NULL: all in the first row of
+   sums, `row_weight` NULL: every row once. */
 VECTOR_CLONES
 static void NAMED(sum_by_class)(const REAL *probs, ptrdiff_t K, const int64_t *labels,
                                 const double *row_weight, ptrdiff_t start, ptrdiff_t stop,
                                 double *sums)
 {
+    enum { BLOCK = 16 };
+    double weights[BLOCK];
+    for (; labels == NULL && start < stop; start += BLOCK) {
+        ptrdiff_t n_rows = start + BLOCK < stop ? BLOCK : stop - start;
+        for (ptrdiff_t r = 0; r < n_rows; r++)
+            weights[r] = row_weight == NULL ? 1.0 : row_weight[start + r];
+        NAMED(add_rows)(probs + start * K, K, weights, n_rows, sums);
+    }
     for (ptrdiff_t i = start; i < stop; i++) {
         const REAL *RESTRICT row = probs + i * K;
         double *RESTRICT sum = sums + labels[i] * K;
-        double weight = row_weight[i];
+        double weight = row_weight == NULL ? 1.0 : row_weight[i];
         if (weight == 0.0)
             continue;
         PRAGMA(omp simd)
@@ -36,39 +112,86 @@ static void NAMED(sum_by_class)(const REAL *probs, ptrdiff_t K, const int64_t *l
     }
 }
 
+/* The sum of weights_k row_k, eight partial sums at a time: the same in every clone. */
+ALWAYS_INLINE double NAMED(weighted_sum)(const double *RESTRICT weights,
+                                         const REAL *RESTRICT row, ptrdiff_t K)
+{
+    double lanes[LANES] = {0.0};
+    ptrdiff_t k = 0;
+    for (; k + LANES <= K; k += LANES) {
+        PRAGMA(omp simd)
+        for (int l = 0; l < LANES; l++)
+            lanes[l] += weights[k + l] * (double)row[k + l];
+    }
+    for (int l = 0; k + l < K; l++)
+        lanes[l] += weights[k + l] * (double)row[k + l];
+    return sum_of_lanes(lanes);
+}
+
 /* The mixture density d = sum_k class_weight_k row_k of each row, and
      sums[k]     += weight * row_k / d, the gradient of the log-likelihood,
      sums[K]     += weight * log(d),
      sums[K + 1] += weight of the rows with d = 0, which the other sums leave out.
-   A density too small to divide by counts as 0. */
+   A density too small to divide by counts as 0. `row_weight` NULL: every row once. */
 VECTOR_CLONES
 static void NAMED(mixture_likelihood)(const REAL *probs, ptrdiff_t K,
                                       const double *row_weight, const double *class_weight,
                                       ptrdiff_t start, ptrdiff_t stop, double *density,
                                       double *sums)
 {
+    enum { BLOCK = 16 };
     double *RESTRICT gradient = sums;
-    double log_likelihood = 0.0, lost = 0.0;
-    for (ptrdiff_t i = start; i < stop; i++) {
-        const REAL *RESTRICT row = probs + i * K;
-        double weight = row_weight[i], d = 0.0;
-        PRAGMA(omp simd reduction(+ : d))
-        for (ptrdiff_t k = 0; k < K; k++)
-            d += class_weight[k] * (double)row[k];
-        d = d > SMALLEST_DENSITY ? d : 0.0;
-        density[i] = d;
-        if (d == 0.0 || weight == 0.0) {
-            lost += weight;
-            continue;
+    double share[BLOCK], d[BLOCK], x[LANES], by_class[MAX_TURNED][LANES] = {{0.0}};
+    double logs[LANES] = {0.0}, lost[LANES] = {0.0};
+    for (ptrdiff_t begin = start; begin < stop; begin += BLOCK) {
+        const ptrdiff_t n_rows = begin + BLOCK < stop ? BLOCK : stop - begin;
+        const int turned = K <= MAX_TURNED && n_rows == BLOCK;
+        const REAL *RESTRICT rows = probs + begin * K;
+        if (turned)
+            for (int half = 0; half < BLOCK; half += LANES) {
+                double sum[LANES] = {0.0};
+                for (ptrdiff_t k = 0; k < K; k++) {
+                    NAMED(read_column)(rows + half * K, K, k, x);
+                    PRAGMA(omp simd)
+                    for (int l = 0; l < LANES; l++)
+                        sum[l] += class_weight[k] * x[l];
+                }
+                for (int l = 0; l < LANES; l++)
+                    d[half + l] = sum[l];
+            }
+        else
+            for (int r = 0; r < BLOCK; r++)
+                d[r] = r < n_rows ? NAMED(weighted_sum)(class_weight, rows + r * K, K) : 0.0;
+        for (int r = 0; r < BLOCK; r++)
+            share[r] = r >= n_rows ? 0.0 : row_weight == NULL ? 1.0 : row_weight[begin + r];
+        for (int r = 0; r < BLOCK; r += LANES) {
+            PRAGMA(omp simd)
+            for (int l = 0; l < LANES; l++) {
+                double weight = share[r + l];
+                int possible = d[r + l] > SMALLEST_DENSITY;
+                double divisor = possible ? d[r + l] : 1.0;
+                d[r + l] = possible ? divisor : 0.0;
+                share[r + l] = possible ? weight / divisor : 0.0;
+                logs[l] += weight * log_normal(divisor);
+                lost[l] += possible ? 0.0 : weight;
+            }
         }
-        double share = weight / d;
-        PRAGMA(omp simd)
-        for (ptrdiff_t k = 0; k < K; k++)
-            gradient[k] += share * (double)row[k];
-        log_likelihood += weight * log(d);
+        memcpy(density + begin, d, (size_t)n_rows * sizeof(double));
+        if (turned)
+            for (int half = 0; half < BLOCK; half += LANES)
+                for (ptrdiff_t k = 0; k < K; k++) {
+                    NAMED(read_column)(rows + half * K, K, k, x);
+                    PRAGMA(omp simd)
+                    for (int l = 0; l < LANES; l++)
+                        by_class[k][l] += share[half + l] * x[l];
+                }
+        else
+            NAMED(add_rows)(rows, K, share, n_rows, gradient);
     }
-    sums[K] += log_likelihood;
-    sums[K + 1] += lost;
+    for (ptrdiff_t k = 0; K <= MAX_TURNED && k < K; k++)
+        gradient[k] += sum_of_lanes(by_class[k]);
+    sums[K] += sum_of_lanes(logs);
+    sums[K + 1] += sum_of_lanes(lost);
 }
 
 /* logs_k = log(max(row_k, floor)); values_k = exp(a logs_k + bias_k - largest). Returns the
@@ -116,6 +239,63 @@ static int NAMED(scale_rows)(const REAL *probs, ptrdiff_t K, double a, const dou
     }
     free(memory);
     return 0;
+}
+
+/* out = factors_k row_k / their sum; a row without such a sum stays as it is. Returns the
+   first row that is no probability vector, as predict_rows does. */
+VECTOR_CLONES
+static ptrdiff_t NAMED(reweight_rows)(const REAL *probs, ptrdiff_t K, const double *factors,
+                                      double tolerance, ptrdiff_t start, ptrdiff_t stop,
+                                      REAL *out)
+{
+    double sum[LANES], low[LANES], share[LANES], x[LANES];
+    for (ptrdiff_t begin = start; begin < stop; begin += LANES) {
+        const ptrdiff_t n_rows = begin + LANES < stop ? LANES : stop - begin;
+        const REAL *RESTRICT rows = probs + begin * K;
+        for (int l = 0; l < LANES; l++)
+            sum[l] = low[l] = share[l] = 0.0;
+        if (K <= MAX_TURNED && n_rows == LANES)
+            for (ptrdiff_t k = 0; k < K; k++) {
+                NAMED(read_column)(rows, K, k, x);
+                PRAGMA(omp simd)
+                for (int l = 0; l < LANES; l++) {
+                    sum[l] += x[l];
+                    low[l] = x[l] < low[l] ? x[l] : low[l];
+                    share[l] += factors[k] * x[l];
+                }
+            }
+        else
+            for (ptrdiff_t r = 0; r < n_rows; r++) {
+                const REAL *RESTRICT row = rows + r * K;
+                double plain = 0.0, smallest = 0.0;
+                prefetch_ahead(row, (size_t)K * sizeof(REAL));
+                PRAGMA(omp simd reduction(+ : plain) reduction(min : smallest))
+                for (ptrdiff_t k = 0; k < K; k++) {
+                    double entry = (double)row[k];
+                    plain += entry;
+                    smallest = entry < smallest ? entry : smallest;
+                }
+                sum[r] = plain;
+                low[r] = smallest;
+                share[r] = NAMED(weighted_sum)(factors, row, K);
+            }
+        for (ptrdiff_t r = 0; r < n_rows; r++)
+            if (!(fabs(sum[r] - 1.0) <= tolerance && low[r] >= 0.0))
+                return begin + r;
+        for (ptrdiff_t r = 0; r < n_rows; r++) {
+            const REAL *RESTRICT row = rows + r * K;
+            REAL *RESTRICT to = out + (begin + r) * K;
+            if (!(share[r] > 0.0)) {
+                memcpy(to, row, (size_t)K * sizeof(REAL));
+                continue;
+            }
+            const double scale = 1.0 / share[r];
+            PRAGMA(omp simd)
+            for (ptrdiff_t k = 0; k < K; k++)
+                to[k] = (REAL)(factors[k] * (double)row[k] * scale);
+        }
+    }
+    return -1;
 }
 
 /* Negative log-likelihood of the labels under softmax(a log(probs) + bias), with P_k the

@@ -5,7 +5,16 @@ from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
 
 _PartialSums = npt.NDArray[np.float64]
 
-def _argmax_rows(probs: FloatMatrix, out: IntArray, threads: int) -> None: ...
+def _predict_rows(
+    probs: FloatMatrix, tolerance: float, predicted: IntArray, threads: int
+) -> int: ...
+def _reweight_rows(
+    probs: FloatMatrix,
+    factors: FloatArray,
+    tolerance: float,
+    out: FloatMatrix,
+    threads: int,
+) -> int: ...
 def _sum_by_class(
     probs: FloatMatrix,
     labels: IntArray,

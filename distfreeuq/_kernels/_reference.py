@@ -243,6 +243,15 @@ def sum_cells(
 # -------------------------------------------------------- _label_shift: sums over rows
 
 
+def reweight_rows(probs: FloatMatrix, factors: FloatArray) -> FloatMatrix:
+    """Return factors * row / their sum by rows; a row without such a sum stays."""
+    out = probs.copy()
+    for row, values in zip(out, probs.astype(np.float64) * factors, strict=True):
+        if values.sum() > 0.0:
+            row[:] = values / values.sum()
+    return out
+
+
 def argmax_rows(probs: FloatMatrix) -> IntArray:
     """Return the first column of each row that holds the row's largest entry."""
     return np.array([row.tolist().index(max(row)) for row in probs], dtype=np.int64)
@@ -316,9 +325,9 @@ def scaled_likelihood(
 
 
 def gram_rows(probs: FloatMatrix, row_scale: FloatArray) -> FloatMatrix:
-    """Return sum_i row_scale_i^2 probs_i probs_i', zeros below the diagonal, (K, K)."""
+    """Return sum_i row_scale_i^2 probs_i probs_i', shape (K, K)."""
     scaled = row_scale[:, None] * probs.astype(np.float64)
-    return np.triu(scaled.T @ scaled)
+    return np.asarray(scaled.T @ scaled)
 
 
 # ------------------------------------------------------------- _metrics: assessment

@@ -16,7 +16,8 @@ import numpy as np
 from distfreeuq._kernels import _label_shift
 from distfreeuq._persistence import register
 from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix, IntArray
-from distfreeuq.label_shift.row_sums import gram, partial_sums
+from distfreeuq.label_shift.regular import if_regular
+from distfreeuq.label_shift.row_sums import add_up, gram, partial_sums
 from distfreeuq.threads import threads_for
 
 FLOOR = float(np.finfo(np.float32).tiny)
@@ -103,7 +104,7 @@ def loss_sums(
         partial,
         threads_for(probs.size),
     )
-    sums = partial.sum(axis=0) / row_weight.sum()
+    sums = add_up(partial) / row_weight.sum()
     return LossSums(
         loss=float(sums[n_classes + 1]),
         by_bias=sums[:n_classes],
@@ -145,6 +146,11 @@ def solve_gauged(
     # a constant added to the bias changes nothing: with its sum fixed, part is regular
     part[:-1, :-1] += 1.0 / part.shape[0]
     out = np.zeros(right.shape)
+    rounding = part.shape[0] * np.finfo(np.float64).eps * float(np.trace(part))
+    regular = if_regular(part, rounding)
+    if regular is not None:
+        out[free] = regular.solve(right[free])
+        return out
     values, vectors = np.linalg.eigh(part)
     told = values > part.shape[0] * np.finfo(np.float64).eps * values[-1]
     basis = vectors[:, told]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,13 @@ from distfreeuq.label_shift.homogeneity import compare_counts, compare_means
 from distfreeuq.label_shift.regularised import default_regularization, weights_of
 from distfreeuq.label_shift.result import LabelShiftResult
 from distfreeuq.label_shift.row_sums import gram
-from distfreeuq.label_shift.samples import Samples, name_classes, read_samples
+from distfreeuq.label_shift.samples import (
+    Predictions,
+    Samples,
+    name_classes,
+    read_and_predict,
+    read_samples,
+)
 from distfreeuq.results import read_only
 
 
@@ -92,8 +99,10 @@ def bbse(
     """
     door = Door("bbse")
     soft = door.flag(soft, "soft")
-    samples, names = read_samples(door, probs, labels, probs_target, classes)
-    result = _estimate(samples, names, soft, None)
+    samples, names, predictions = _read(
+        door, soft, probs, labels, probs_target, classes
+    )
+    result = _estimate(samples, predictions, names, None)
     if result.raw is None:
         warnings.warn(
             f"{result.notes[0]} rlls and mlls estimate weights nevertheless.",
@@ -154,7 +163,9 @@ def rlls(
     """
     door = Door("rlls")
     soft = door.flag(soft, "soft")
-    samples, names = read_samples(door, probs, labels, probs_target, classes)
+    samples, names, predictions = _read(
+        door, soft, probs, labels, probs_target, classes
+    )
     if regularization is None:
         regularization = default_regularization(samples.probs.shape[0], len(names))
     else:
@@ -163,28 +174,49 @@ def rlls(
         regularization = door.number(
             regularization, "regularization", must, low=0.0, high=largest
         )
-    return _estimate(samples, names, soft, regularization)
+    return _estimate(samples, predictions, names, regularization)
+
+
+def _read(
+    door: Door, soft: bool, *arrays: Any
+) -> tuple[Samples, Classes, Predictions | None]:
+    """Return the samples, their classes, and predictions unless they are soft."""
+    if soft:
+        return *read_samples(door, *arrays), None
+    return read_and_predict(door, *arrays)
 
 
 def _estimate(
-    samples: Samples, classes: Classes, soft: bool, regularization: float | None
+    samples: Samples,
+    predictions: Predictions | None,
+    classes: Classes,
+    regularization: float | None,
 ) -> LabelShiftResult:
-    make = soft_confusion if soft else hard_confusion
-    confusion = make(samples.probs, samples.labels, samples.probs_target)
-    counts = samples.class_counts
+    """Return the estimate from predicted classes or, without them, soft predictions."""
+    soft = predictions is None
+    if predictions is None:
+        confusion = soft_confusion(samples.probs, samples.labels, samples.probs_target)
+        counts = samples.class_counts
+    else:
+        confusion = hard_confusion(
+            predictions.of_source, samples.labels, predictions.of_target, len(classes)
+        )
+        counts = confusion.joint.sum(axis=0)
     prior = counts / confusion.n
-    raw = weights_of(confusion, regularization)
-    clipped = None if raw is None else normalise(raw, prior)
-    unregularised = raw if regularization is None else solve(confusion)
     shape = conditioning(confusion)
+    raw = weights_of(confusion, regularization, singular=shape.singular)
+    clipped = None if raw is None else normalise(raw, prior)
+    unregularised = raw
+    if regularization is not None:
+        unregularised = solve(confusion, singular=shape.singular)
 
     covariance: FloatMatrix | None = None
     if soft:
-        target_gram = gram(samples.probs_target, np.ones(confusion.m))
+        target_gram = gram(samples.probs_target)
         test = compare_means(
             confusion.joint.sum(axis=1) / confusion.n,
             confusion.frequencies,
-            gram(samples.probs, np.ones(confusion.n)),
+            gram(samples.probs),
             target_gram,
             confusion.n,
             confusion.m,

@@ -20,7 +20,6 @@ from distfreeuq.label_shift.row_sums import (
     column_sums,
     count_pairs,
     gram,
-    predicted_classes,
 )
 from distfreeuq.results import read_only
 
@@ -101,16 +100,14 @@ def conditioning(confusion: Confusion) -> Conditioning:
 
 
 def hard_confusion(
-    probs: FloatMatrix, labels: IntArray, probs_target: FloatMatrix
+    predicted: IntArray, labels: IntArray, predicted_target: IntArray, n_classes: int
 ) -> Confusion:
-    """Count predictions: the most likely class, the first one if several tie."""
-    n_classes = probs.shape[1]
-    in_target = np.bincount(predicted_classes(probs_target), minlength=n_classes)
+    """Count predicted classes, those of the source with their labels."""
     return Confusion(
-        joint=read_only(count_pairs(predicted_classes(probs), labels, n_classes)),
-        target=read_only(in_target),
-        n=probs.shape[0],
-        m=probs_target.shape[0],
+        joint=read_only(count_pairs(predicted, labels, n_classes)),
+        target=read_only(np.bincount(predicted_target, minlength=n_classes)),
+        n=predicted.size,
+        m=predicted_target.size,
         soft=False,
     )
 
@@ -123,7 +120,7 @@ def soft_confusion(
 ) -> Confusion:
     """Sum probabilities; `row_weights` of both samples: how often each row counts."""
     n, m = probs.shape[0], probs_target.shape[0]
-    source, target = (np.ones(n), np.ones(m)) if row_weights is None else row_weights
+    source, target = (None, None) if row_weights is None else row_weights
     return Confusion(
         joint=read_only(class_sums(probs, labels, source)),
         target=read_only(column_sums(probs_target, target)),
@@ -133,19 +130,25 @@ def soft_confusion(
     )
 
 
-def solve(confusion: Confusion) -> FloatArray | None:
-    """Return the w with C w = mu, None if C is singular."""
-    w = solve_many(confusion.matrix[None], confusion.frequencies[None])[0]
-    return None if np.isnan(w).any() else w
+def solve(confusion: Confusion, *, singular: bool | None = None) -> FloatArray | None:
+    """Return the w with C w = mu, None if C is singular, which may be known already."""
+    c = confusion.matrix
+    if singular is None:
+        singular = bool(_are_singular(np.linalg.svd(c, compute_uv=False)))
+    return None if singular else _solutions(c[None], confusion.frequencies[None])[0]
 
 
 def solve_many(matrices: FloatMatrix, frequencies: FloatMatrix) -> FloatMatrix:
     """Return the solutions of B equations, shape (B, K); NaN for a singular one."""
     out = np.full(frequencies.shape, np.nan)
     regular = ~_are_singular(np.linalg.svd(matrices, compute_uv=False))
-    right = frequencies[regular][:, :, None]
-    out[regular] = np.linalg.solve(matrices[regular], right)[:, :, 0]
+    out[regular] = _solutions(matrices[regular], frequencies[regular])
     return out
+
+
+def _solutions(matrices: FloatMatrix, frequencies: FloatMatrix) -> FloatMatrix:
+    """Return the solutions of B regular equations, one or many to the same bits."""
+    return np.linalg.solve(matrices, frequencies[:, :, None])[:, :, 0]
 
 
 def _are_singular(singular_values: FloatArray) -> BoolArray:
@@ -186,8 +189,8 @@ def soft_covariance(
 
 def _through_inverse(c: FloatMatrix, middle: FloatMatrix) -> FloatMatrix:
     """Return C^-1 M C^-T."""
-    half = np.linalg.solve(c, middle)
-    return np.linalg.solve(c, half.T)
+    inverse = np.linalg.inv(c)
+    return np.asarray(inverse @ middle @ inverse.T)
 
 
 def exact_region(confusion: Confusion, delta: float) -> Polytope:

@@ -15,6 +15,7 @@ from scipy import special
 
 from distfreeuq._persistence import register
 from distfreeuq._typing import FloatArray, FloatMatrix
+from distfreeuq.label_shift.regular import if_regular
 
 _RANK = 1e-13
 """Variance below which a direction of the predictions has none, relative to their mean
@@ -89,12 +90,18 @@ def compare_means(
     pooled = (n * mean_source + m * mean_target) / (n + m)
     covariance = (gram_source + gram_target) / (n + m) - np.outer(pooled, pooled)
     # predictions sum to one: the last class adds nothing
-    gap = (mean_source - mean_target)[:-1]
-    values, vectors = np.linalg.eigh(covariance[:-1, :-1])
-    kept = values > _RANK * float(np.trace(gram_source + gram_target)) / (n + m)
-    scores = vectors[:, kept].T @ gap / np.sqrt(values[kept] * (1.0 / n + 1.0 / m))
+    gap, covariance = (mean_source - mean_target)[:-1], covariance[:-1, :-1]
+    floor = _RANK * float(np.trace(gram_source) + np.trace(gram_target)) / (n + m)
+    regular = if_regular(covariance, floor)
+    if regular is not None:
+        squares, df = float(gap @ regular.solve(gap)), gap.size
+    else:
+        values, vectors = np.linalg.eigh(covariance)
+        kept = values > floor
+        scores = vectors[:, kept].T @ gap
+        squares, df = float(scores**2 @ (1.0 / values[kept])), int(kept.sum())
     return _chi_squared(
-        float(scores @ scores), int(kept.sum()), "chi-squared, mean predictions"
+        squares / (1.0 / n + 1.0 / m), df, "chi-squared, mean predictions"
     )
 
 

@@ -27,6 +27,7 @@ from distfreeuq.label_shift.bcts import (
     solve_gauged,
 )
 from distfreeuq.label_shift.confusion import Confusion
+from distfreeuq.label_shift.regular import if_regular
 from distfreeuq.label_shift.row_sums import column_sums, gram, mixture_sums
 from distfreeuq.label_shift.samples import Samples
 
@@ -71,7 +72,7 @@ def curvature_at(
 ) -> Curvature:
     """Return the likelihood's curvature at the weights, in two passes."""
     m, n_classes = probs_target.shape
-    density, sums = mixture_sums(probs_target, np.ones(m), weight)
+    density, sums = mixture_sums(probs_target, None, weight)
     rows = m - float(sums[-1])
     if rows == 0.0:
         zeros, every = np.zeros((n_classes, n_classes)), np.ones(n_classes, dtype=bool)
@@ -86,7 +87,13 @@ def curvature_at(
     unseen = ~absent & (root <= _UNSEEN * source_prior)
     seen = ~(absent | unseen)
     unscale = np.divide(1.0, root, out=np.zeros(n_classes), where=seen)
-    values, vectors = np.linalg.eigh(unscale[:, None] * matrix * unscale)
+    scaled = unscale[:, None] * matrix * unscale
+    # a correlation matrix: its largest eigenvalue is at most the number of classes
+    regular = if_regular(scaled, _FLAT * n_classes) if seen.all() else None
+    if regular is not None:
+        flat, inverse = absent, regular.solve(np.diag(unscale)) * unscale[:, None]
+        return Curvature(matrix, mean, rows, flat, unseen, inverse)
+    values, vectors = np.linalg.eigh(scaled)
     told = values > _FLAT * values[-1]
     flat = absent | (seen & (np.abs(vectors[:, ~told]) > 1e-6).any(axis=1))
     half = unscale[:, None] * vectors[:, told]

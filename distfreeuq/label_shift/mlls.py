@@ -125,7 +125,7 @@ def mlls(
     weight = _ratio(fit.prior, p)
 
     curvature = curvature_at(calibrated.probs_target, weight, p)
-    source_gram = gram(calibrated.probs, np.ones(confusion.n))
+    source_gram = gram(calibrated.probs)
     if calibration is None:
         noise = prior_noise(confusion, source_gram, prior)
     else:
@@ -137,7 +137,7 @@ def mlls(
         confusion.joint.sum(axis=1) / confusion.n,
         confusion.frequencies,
         source_gram,
-        gram(calibrated.probs_target, np.ones(confusion.m)),
+        gram(calibrated.probs_target),
         confusion.n,
         confusion.m,
     )

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
+from distfreeuq._kernels import _label_shift
 from distfreeuq._typing import FloatArray, FloatMatrix
+from distfreeuq.threads import threads_for
 
 
 def reweight(
     probs: FloatMatrix, label_weight: FloatArray, target_prior: FloatArray
 ) -> FloatMatrix:
-    """Return w_k probs_k / sum_j w_j probs_j by rows, in the precision of `probs`.
+    """Return w_k probs_k / sum_j w_j probs_j by rows, in the precision of `probs`."""
+    out = np.empty_like(probs)
+    check_and_reweight(probs, label_weight, target_prior, np.inf, out)
+    return out
+
+
+def check_and_reweight(
+    probs: FloatMatrix,
+    label_weight: FloatArray,
+    target_prior: FloatArray,
+    tolerance: float,
+    out: FloatMatrix,
+) -> int:
+    """Write what `reweight` returns to `out`, if the rows are probability vectors.
 
     An infinite weight is a limit: a row with mass on such classes keeps only these, in
     proportion to q_k probs_k. A row with mass on classes of weight zero alone stays as
@@ -20,22 +35,32 @@ def reweight(
     ----------
     probs : ndarray (n, K)
     label_weight, target_prior : ndarray (K,)
+    tolerance : float
+        Of the sums of the rows.
+    out : ndarray (n, K)
+
+    Returns
+    -------
+    int
+        The first row that is no probability vector, or -1.
     """
     infinite = np.isinf(label_weight)
-    out = _shares(probs, np.where(infinite, 0.0, label_weight))
-    if infinite.any():
-        new = _shares(probs, np.where(infinite, target_prior, 0.0))
+    if not infinite.any():
+        return _write_shares(probs, label_weight, out, tolerance)
+    bad = _write_shares(probs, np.where(infinite, 0.0, label_weight), out, tolerance)
+    if bad < 0:
+        new = np.empty_like(probs)
+        _write_shares(probs, np.where(infinite, target_prior, 0.0), new, tolerance)
         has_mass = (probs[:, infinite] > 0).any(axis=1)
         out[has_mass] = new[has_mass]
-    return out
+    return bad
 
 
-def _shares(probs: FloatMatrix, factors: FloatArray) -> FloatMatrix:
+def _write_shares(
+    probs: FloatMatrix, factors: FloatArray, out: FloatMatrix, tolerance: float
+) -> int:
     largest = float(factors.max(initial=0.0))
     scale = factors / largest if largest > 0 else factors
-    out = probs * scale.astype(probs.dtype)
-    total = out.sum(axis=1, dtype=np.float64, keepdims=True)
-    stuck = total[:, 0] == 0.0
-    np.divide(out, total, out=out, where=total > 0, casting="same_kind")
-    out[stuck] = probs[stuck]
-    return out
+    return _label_shift._reweight_rows(
+        probs, scale, tolerance, out, threads_for(probs.size)
+    )

@@ -174,7 +174,16 @@ class Polytope:
     @property
     def is_empty(self) -> bool:
         """True if no weights lie in the region: the samples contradict label shift."""
+        if self.contains(self._middle()):  # as a rule, and sooner than a linear program
+            return False
         return self.support(np.zeros(self.n_classes)) == -np.inf
+
+    def _middle(self) -> FloatArray:
+        """Return the solution in the middle of the bounds, cut off at zero."""
+        matrix, mu = self.lower + self.upper, self.mu_low + self.mu_high
+        if not (np.isfinite(matrix).all() and np.isfinite(mu).all()):
+            return np.ones(self.n_classes)
+        return np.asarray(np.maximum(np.linalg.lstsq(matrix, mu, rcond=None)[0], 0.0))
 
     def contains(self, w: ArrayLike) -> bool:
         """Return whether the weights lie in the region; infinite ones never do.

@@ -87,14 +87,16 @@ def regularised_solution(c: FloatMatrix, b: FloatArray, delta: float) -> FloatAr
     return theta(math.exp(brentq(lambda x: ratio(x) - delta, low, high, xtol=1e-14)))
 
 
-def weights_of(confusion: Confusion, regularization: float | None) -> FloatArray | None:
+def weights_of(
+    confusion: Confusion, regularization: float | None, *, singular: bool | None = None
+) -> FloatArray | None:
     """Return BBSE's weights as solved or, with a regulariser, RLLS's.
 
     None for BBSE with a singular confusion matrix. RLLS is the regularised solution of
     C (w - 1) = mu - C 1.
     """
     if regularization is None:
-        return solve(confusion)
+        return solve(confusion, singular=singular)
     c = confusion.matrix
     b = confusion.frequencies - c.sum(axis=1)
     return 1.0 + regularised_solution(c, b, regularization)

@@ -29,7 +29,7 @@ from distfreeuq.label_shift.inference import (
     resampled_weights,
 )
 from distfreeuq.label_shift.intervals import percentile_intervals
-from distfreeuq.label_shift.posterior import reweight
+from distfreeuq.label_shift.posterior import check_and_reweight, reweight
 from distfreeuq.label_shift.regions import Box, Polytope
 from distfreeuq.label_shift.samples import Samples
 from distfreeuq.results import Result, read_only
@@ -332,10 +332,15 @@ class LabelShiftResult(Result):
             target posterior: it stays as it is, the limit of weights equally small.
         """
         door = Door("LabelShiftResult.adapt")
-        matrix = door.new_probs(probs, self.classes)
+        weight, prior = self.label_weight, self.target_prior
+        rows = door.unchecked_new_probs(probs, self.classes)
         if self.calibration is not None:
-            matrix = self.calibration.apply(matrix)
-        return reweight(matrix, self.label_weight, self.target_prior)
+            matrix = self.calibration.apply(rows.checked())
+            return reweight(matrix, weight, prior)
+        out = np.empty_like(rows.matrix)
+        bad = check_and_reweight(rows.matrix, weight, prior, rows.tolerance, out)
+        rows.refuse(bad)
+        return out
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per class: priors, weight, standard error, 95% interval.

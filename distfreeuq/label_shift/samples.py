@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from distfreeuq._persistence import register
 from distfreeuq._typing import ArrayLike, Classes, FloatMatrix, IntArray
-from distfreeuq._validate import Door
+from distfreeuq._validate import Door, UncheckedProbs
+from distfreeuq.label_shift.row_sums import check_and_predict
 
 _MAX_NAMED = 5
+
+_Found = TypeVar("_Found")
 
 
 @register
@@ -44,6 +48,14 @@ class Samples:
         return np.bincount(self.labels, minlength=self.probs.shape[1])
 
 
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """The most likely class of each row of both samples."""
+
+    of_source: IntArray
+    of_target: IntArray
+
+
 def read_samples(
     door: Door,
     probs: ArrayLike,
@@ -52,13 +64,42 @@ def read_samples(
     classes: ArrayLike | None,
 ) -> tuple[Samples, Classes]:
     """Return checked samples of at least one row, and the classes of their columns."""
-    source, names = door.probs(probs, classes=classes)
-    codes = door.labels(labels, names, source.shape[0])
-    target = door.new_probs(probs_target, names, "probs_target")
-    for parameter, matrix in (("probs", source), ("probs_target", target)):
-        if matrix.shape[0] == 0:
-            door.refuse(parameter, "at least one row", "none")
-    return Samples(source, codes, target), names
+    arrays = (probs, labels, probs_target, classes)
+    samples, names, _ = _read(door, *arrays, UncheckedProbs.checked)
+    return samples, names
+
+
+def read_and_predict(
+    door: Door,
+    probs: ArrayLike,
+    labels: ArrayLike,
+    probs_target: ArrayLike,
+    classes: ArrayLike | None,
+) -> tuple[Samples, Classes, Predictions]:
+    """Return the same and, from the read that checks the rows, their predictions."""
+    arrays = (probs, labels, probs_target, classes)
+    samples, names, predicted = _read(door, *arrays, check_and_predict)
+    return samples, names, Predictions(*predicted)
+
+
+def _read(
+    door: Door,
+    probs: ArrayLike,
+    labels: ArrayLike,
+    probs_target: ArrayLike,
+    classes: ArrayLike | None,
+    read: Callable[[UncheckedProbs], _Found],
+) -> tuple[Samples, Classes, tuple[_Found, _Found]]:
+    """Return the samples, their classes, and what one read finds in each."""
+    source, names = door.unchecked_probs(probs, classes=classes)
+    in_source = read(source)
+    codes = door.labels(labels, names, source.matrix.shape[0])
+    target = door.unchecked_new_probs(probs_target, names, "probs_target")
+    in_target = read(target)
+    for rows in (source, target):
+        if rows.matrix.shape[0] == 0:
+            door.refuse(rows.parameter, "at least one row", "none")
+    return Samples(source.matrix, codes, target.matrix), names, (in_source, in_target)
 
 
 def name_classes(classes: Classes, positions: Sequence[int] | IntArray) -> str:

@@ -17,6 +17,7 @@ from distfreeuq.label_shift.confusion import (
     solve,
 )
 from distfreeuq.label_shift.likelihood import maximise_likelihood
+from distfreeuq.label_shift.regular import if_regular
 from distfreeuq.label_shift.regularised import regularised_solution
 from tests.property.strategies import scored_rows
 
@@ -35,8 +36,37 @@ def weighted_rows(draw):
 @given(scored_rows())
 def test_predictions_are_the_first_largest_entry(rows):
     out = np.full(len(rows.labels), -7, dtype=np.int64)
-    kernels._argmax_rows(rows.probs, out, 1)
+    assert kernels._predict_rows(rows.probs, 1e-3, out, 1) == -1
     np.testing.assert_array_equal(out, twin.argmax_rows(rows.probs))
+
+
+@given(scored_rows(), st.integers(0, 2**32 - 1))
+def test_reweighted_rows_equal_the_definition(rows, seed):
+    rng = np.random.default_rng(seed)
+    factors = rng.exponential(size=rows.n_classes)
+    factors[rng.random(rows.n_classes) < 0.4] = 0.0
+    out = np.full_like(rows.probs, np.nan)
+    assert kernels._reweight_rows(rows.probs, factors, 1e-3, out, 1) == -1
+    want = twin.reweight_rows(rows.probs, factors)
+    tolerance = 1e-14 if rows.probs.dtype == np.float64 else 1e-6
+    np.testing.assert_allclose(out, want, rtol=tolerance, atol=1e-300)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -0.25, 0.75])
+@pytest.mark.parametrize("shape", [(300, 3), (300, 24), (300, 25), (90, 1000)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_are_checked_on_the_way(shape, dtype, bad):
+    n, k = shape
+    probs = np.full(shape, 1.0 / k, dtype=dtype)
+    predicted, out = np.empty(n, dtype=np.int64), np.empty_like(probs)
+    for row in (0, 63, n - 1):
+        spoilt = probs.copy()
+        spoilt[row, k - 1] = bad
+        spoilt[row:, 0] = bad  # the first one counts
+        for threads in (1, 3):
+            assert kernels._predict_rows(spoilt, 1e-4, predicted, threads) == row
+            got = kernels._reweight_rows(spoilt, np.ones(k), 1e-4, out, threads)
+            assert got == row == twin.first_bad_row(spoilt, True, 1e-4)
 
 
 @given(weighted_rows(), st.integers(1, 4))
@@ -46,6 +76,11 @@ def test_class_sums_equal_the_definition(drawn, n_blocks):
     kernels._sum_by_class(rows.probs, rows.labels, weight, partial, 1)
     want = twin.sum_by_class(rows.probs, rows.labels, weight)
     np.testing.assert_allclose(partial.sum(axis=0), want, **CLOSE)
+    for some in (weight, np.empty(0)):  # no weights: every row once; no labels: all 0
+        once = np.zeros((n_blocks, 1, rows.n_classes))
+        kernels._sum_by_class(rows.probs, np.empty(0, np.int64), some, once, 1)
+        want = (some if some.size else np.ones_like(weight)) @ rows.probs.astype(float)
+        np.testing.assert_allclose(once.sum(axis=0)[0], want, **CLOSE)
 
 
 @given(weighted_rows(), st.integers(1, 4), st.integers(0, 2**32 - 1))
@@ -60,6 +95,11 @@ def test_mixture_likelihood_equals_the_definition(drawn, n_blocks, seed):
     want_density, want = twin.mixture_likelihood(rows.probs, weight, class_weight)
     np.testing.assert_allclose(density, want_density, **CLOSE)
     np.testing.assert_allclose(partial.sum(axis=0), want, rtol=1e-10, atol=1e-10)
+    # without weights every row counts once
+    once = [np.zeros_like(partial), np.zeros_like(partial)]
+    for weights, sums in zip((np.empty(0), np.ones_like(weight)), once, strict=True):
+        kernels._mixture_likelihood(rows.probs, weights, class_weight, density, sums, 1)
+    np.testing.assert_array_equal(*once)
 
 
 def draw_calibration(rng, n_classes):
@@ -106,11 +146,15 @@ def test_second_moments_equal_the_definition(rows, n_blocks, seed):
     partial = np.zeros((n_blocks, rows.n_classes, rows.n_classes))
     kernels._gram_rows(rows.probs, scale, False, partial, 1)
     want = twin.gram_rows(rows.probs, scale)
-    np.testing.assert_allclose(np.triu(partial.sum(axis=0)), want, **CLOSE)
+    np.testing.assert_allclose(partial.sum(axis=0), want, **CLOSE)
+    one, none = np.zeros_like(partial), np.zeros_like(partial)
+    kernels._gram_rows(rows.probs, np.ones_like(scale), False, one, 1)
+    kernels._gram_rows(rows.probs, np.empty(0), False, none, 1)
+    np.testing.assert_array_equal(one, none)
     rough = np.zeros_like(partial)
     kernels._gram_rows(rows.probs, scale, True, rough, 1)
     np.testing.assert_allclose(
-        np.triu(rough.sum(axis=0)), want, rtol=1e-5, atol=1e-5 * (scale @ scale)
+        rough.sum(axis=0), want, rtol=1e-5, atol=1e-5 * (scale @ scale)
     )
 
 
@@ -133,9 +177,11 @@ def test_threads_change_no_bit(dtype, shape):
             np.empty(shape[0]),
             np.zeros((7, 2 * k + 3)),
             np.zeros((7, k, k)),
+            np.empty_like(probs),
         ]
         ones = np.ones(k)
-        kernels._argmax_rows(probs, arrays[0], threads)
+        kernels._predict_rows(probs, 1e-3, arrays[0], threads)
+        kernels._reweight_rows(probs, ones + 1.0, 1e-3, arrays[8], threads)
         kernels._sum_by_class(probs, labels, weight, arrays[1], threads)
         kernels._mixture_likelihood(probs, weight, ones, *arrays[2:4], threads)
         kernels._scale_rows(probs, 0.7, ones, FLOOR, arrays[4], threads)
@@ -152,7 +198,7 @@ def test_threads_change_no_bit(dtype, shape):
 def test_empty_matrices_are_no_work():
     none = np.empty((0, 3))
     partial = np.zeros((1, 3, 3))
-    kernels._argmax_rows(none, np.empty(0, dtype=np.int64), 1)
+    kernels._predict_rows(none, 1e-6, np.empty(0, dtype=np.int64), 1)
     kernels._sum_by_class(none, np.empty(0, np.int64), np.empty(0), partial, 1)
     kernels._gram_rows(none, np.empty(0), False, partial, 1)
     assert not partial.any()
@@ -231,6 +277,55 @@ def test_the_likelihood_is_maximal_to_the_optimality_conditions(seed, k, m):
     repeated = np.repeat(probs, weight.astype(int), axis=0)
     again = maximise_likelihood(repeated, prior)
     assert again.log_likelihood == pytest.approx(fit.log_likelihood, abs=1e-9)
+
+
+def large_mixtures():
+    """Yield rows and priors of problems that start from fewer rows."""
+    rng = np.random.default_rng(3)
+    n, k = 12_000, 40
+    prior, target = rng.dirichlet(np.full(k, 5.0)), rng.dirichlet(np.full(k, 0.3))
+    labels = rng.choice(k, p=target, size=n)
+    for name, apart in (("overlapping", 1.5), ("sharp", 4.0), ("separate", 9.0)):
+        scores = rng.normal(size=(n, k)) + apart * np.eye(k)[labels]
+        powers = prior * np.exp(apart * (scores - scores.max(axis=1, keepdims=True)))
+        yield pytest.param(
+            powers / powers.sum(axis=1, keepdims=True), prior, id=f"{name} classes"
+        )
+    near = np.exp(-5.0 * (rng.normal(size=(n, 1)) - np.linspace(-3, 3, k)) ** 2)
+    yield pytest.param(
+        near, near.mean(axis=0), id="components that are nearly the same"
+    )
+    yield pytest.param(np.eye(k)[labels], prior, id="one-hot rows")
+
+
+@pytest.mark.parametrize(("probs", "prior"), list(large_mixtures()))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_large_problems_reach_the_same_optimality_conditions(probs, prior, dtype):
+    probs = probs.astype(dtype)
+    before = dfu.get_num_threads()
+    fits = []
+    for threads in (1, 3):
+        dfu.set_num_threads(threads)
+        fits.append(maximise_likelihood(probs, prior))
+    dfu.set_num_threads(before)
+    np.testing.assert_array_equal(fits[0].prior, fits[1].prior)
+    scaled = probs.astype(np.float64) / prior
+    g = (scaled / (scaled @ fits[0].prior)[:, None]).mean(axis=0)
+    assert g.max() <= 1 + 2e-9
+    np.testing.assert_allclose(g[fits[0].prior > 0], 1.0, atol=2e-9)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.sampled_from([0.0, 1e-12, 1.0]))
+def test_cholesky_is_for_matrices_without_doubt(seed, k, least):
+    rng = np.random.default_rng(seed)
+    vectors = np.linalg.qr(rng.normal(size=(k, k)))[0]
+    values = np.append(rng.uniform(1.0, 2.0, k - 1), least)
+    matrix = vectors * values @ vectors.T
+    regular = if_regular(matrix, 1e-10)
+    assert (regular is None) == (least < 1.0)
+    if regular is not None:
+        right = rng.normal(size=(k, 2))
+        np.testing.assert_allclose(matrix @ regular.solve(right), right, atol=1e-12)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5))
