@@ -12,26 +12,33 @@ from libc.stdint cimport int64_t, uint8_t
 
 
 cdef extern from "softmax_loss.h" nogil:
+    enum: LANES
     void find_tops_f32(
         const float *, ptrdiff_t, ptrdiff_t, ptrdiff_t, int64_t *, double *, double *)
     void find_tops_f64(
         const double *, ptrdiff_t, ptrdiff_t, ptrdiff_t, int64_t *, double *, double *)
     void add_nll_f32(
         const float *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
-        const int64_t *, const double *, const uint8_t *, ptrdiff_t, ptrdiff_t,
-        double *, double *)
+        const int64_t *, ptrdiff_t, const double *, const uint8_t *, ptrdiff_t,
+        ptrdiff_t, double *, double *)
     void add_nll_f64(
         const double *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
-        const int64_t *, const double *, const uint8_t *, ptrdiff_t, ptrdiff_t,
-        double *, double *)
+        const int64_t *, ptrdiff_t, const double *, const uint8_t *, ptrdiff_t,
+        ptrdiff_t, double *, double *)
     void add_brier_f32(
         const float *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
-        const int64_t *, const double *, const uint8_t *, ptrdiff_t, ptrdiff_t,
-        double *, double *)
+        const int64_t *, ptrdiff_t, const double *, const uint8_t *, ptrdiff_t,
+        ptrdiff_t, double *, double *)
     void add_brier_f64(
         const double *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
-        const int64_t *, const double *, const uint8_t *, ptrdiff_t, ptrdiff_t,
-        double *, double *)
+        const int64_t *, ptrdiff_t, const double *, const uint8_t *, ptrdiff_t,
+        ptrdiff_t, double *, double *)
+    void add_brier_slopes_f32(
+        const float *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
+        const int64_t *, double, ptrdiff_t, ptrdiff_t, ptrdiff_t, double *, double *)
+    void add_brier_slopes_f64(
+        const double *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
+        const int64_t *, double, ptrdiff_t, ptrdiff_t, ptrdiff_t, double *, double *)
     void scale_softmax_f32(
         const float *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
         ptrdiff_t, ptrdiff_t, double *, float *)
@@ -105,6 +112,7 @@ def _sum_temperature_losses(
     probabilities.
     """
     cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = sums.shape[0], b
+    cdef ptrdiff_t G = alphas.shape[0]
     cdef double *largest = &confidence[0] if confidence.shape[0] > 0 else NULL
     if n == 0:
         return
@@ -113,24 +121,60 @@ def _sum_temperature_losses(
             if brier:
                 add_brier_f32(
                     &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
-                    &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
+                    G, &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
                     &sums[b, 0, 0])
             else:
                 add_nll_f32(
                     &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
-                    &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
+                    G, &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
                     &sums[b, 0, 0])
         else:
             if brier:
                 add_brier_f64(
                     &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
-                    &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
+                    G, &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
                     &sums[b, 0, 0])
             else:
                 add_nll_f64(
                     &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
-                    &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
+                    G, &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
                     &sums[b, 0, 0])
+
+
+def _sum_brier_slopes(
+    const floating[:, ::1] logits,
+    const int64_t[::1] labels,
+    const int64_t[::1] tops,
+    const double[::1] weights,
+    const int64_t[::1] groups,
+    double first,
+    double[:, ::1] scratch,
+    double[:, :, ::1] sums,
+    int threads,
+):
+    """Add to sums (B, G, J) the Brier score's derivative at alphas first * 2^(j / 2).
+
+    To about ten digits, by repeated squaring; scratch (B, 2 * _lanes() * K).
+    """
+    cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = sums.shape[0], b
+    if n == 0:
+        return
+    for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
+        if floating is float:
+            add_brier_slopes_f32(
+                &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0], first,
+                sums.shape[2], n * b // B, n * (b + 1) // B, &scratch[b, 0],
+                &sums[b, 0, 0])
+        else:
+            add_brier_slopes_f64(
+                &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0], first,
+                sums.shape[2], n * b // B, n * (b + 1) // B, &scratch[b, 0],
+                &sums[b, 0, 0])
+
+
+def _lanes():
+    """Rows that are worked on side by side."""
+    return LANES
 
 
 def _scale_softmax(

@@ -34,15 +34,20 @@ VECTOR_CLONES
 static ptrdiff_t NAMED(first_non_finite_row)(const REAL *matrix, ptrdiff_t K,
                                              ptrdiff_t start, ptrdiff_t stop)
 {
-    for (ptrdiff_t i = start; i < stop; i++) {
-        const REAL *RESTRICT row = matrix + i * K;
+    /* Rows are told apart only where something is wrong: a loop over the few entries of a
+       short row would cost more than it looks at. */
+    enum { STRIDE = 512 };
+    for (ptrdiff_t j = start * K; j < stop * K; j += STRIDE) {
+        const REAL *RESTRICT some = matrix + j;
+        ptrdiff_t n_some = stop * K - j < STRIDE ? stop * K - j : STRIDE;
         int n_finite = 0;
-        prefetch_ahead(row, (size_t)K * sizeof(REAL));
+        prefetch_ahead(some, (size_t)n_some * sizeof(REAL));
         PRAGMA(omp simd reduction(+ : n_finite))
-        for (ptrdiff_t k = 0; k < K; k++)
-            n_finite += fabs((double)row[k]) <= DBL_MAX;
-        if (n_finite != K)
-            return i;
+        for (ptrdiff_t k = 0; k < n_some; k++)
+            n_finite += fabs((double)some[k]) <= DBL_MAX;
+        for (ptrdiff_t k = 0; k < n_some && n_finite != n_some; k++)
+            if (!(fabs((double)some[k]) <= DBL_MAX))
+                return (j + k) / K;
     }
     return -1;
 }

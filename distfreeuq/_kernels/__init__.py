@@ -6,10 +6,12 @@ try:
         _bootstrap,
         _checks,
         _label_shift,
+        _linear,
         _metrics,
         _quantile,
         _scaling,
         _scores,
+        _search,
     )
 except ImportError as error:
     raise ImportError(
@@ -22,8 +24,10 @@ __all__ = [
     "_bootstrap",
     "_checks",
     "_label_shift",
+    "_linear",
     "_metrics",
     "_quantile",
     "_scaling",
     "_scores",
+    "_search",
 ]

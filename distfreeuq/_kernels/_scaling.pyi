@@ -19,6 +19,18 @@ def _sum_temperature_losses(
     sums: FloatArray,
     threads: int,
 ) -> None: ...
+def _sum_brier_slopes(
+    logits: FloatMatrix,
+    labels: IntArray,
+    tops: IntArray,
+    weights: FloatArray,
+    groups: IntArray,
+    first: float,
+    scratch: FloatMatrix,
+    sums: FloatArray,
+    threads: int,
+) -> None: ...
+def _lanes() -> int: ...
 def _scale_softmax(
     logits: FloatMatrix,
     tops: IntArray,

@@ -10,11 +10,13 @@ from distfreeuq.calibration.multinomial_logistic import LinearMap
 from distfreeuq.calibration.newton import Curvature, minimise_convex
 from distfreeuq.calibration.rows import CalibrationRows
 from distfreeuq.calibration.vector_loss import FLAT
+from distfreeuq.covariate_shift.blas import on_one_blas_thread
 
 _NEUTRAL = np.array([1.0, 0.0])
 _NO_DIRECTIONS = np.zeros((2, 0))
 
 
+@on_one_blas_thread
 def fit_binary(rows: CalibrationRows, ridge: float, smoothing: bool) -> LinearMap:
     """Fit sigmoid(slope * (z_1 - z_0) + intercept)."""
     scores = rows.logits[:, 1].astype(np.float64) - rows.logits[:, 0]

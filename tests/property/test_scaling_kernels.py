@@ -12,7 +12,7 @@ SIZES = (0.0, 1e-8, 1.0, 30.0, 1e4)
 
 
 @st.composite
-def logit_rows(draw, max_rows=12, max_classes=40):
+def logit_rows(draw, max_rows=40, max_classes=80):
     """Draw logits, labels, weights (some zero), groups and an alpha per group."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, n_classes = draw(st.integers(1, max_rows)), draw(st.integers(2, max_classes))
@@ -152,6 +152,26 @@ def test_gradient_and_curvature_are_derivatives_of_the_loss(rows, brier):
     bend = (up[:, 1] - down[:, 1]) / (2 * step)
     np.testing.assert_allclose(middle[:, 1], slope, rtol=1e-6, atol=1e-8 * size)
     np.testing.assert_allclose(middle[:, 2], bend, rtol=1e-5, atol=1e-7 * size)
+
+
+@given(logit_rows(), st.sampled_from([1e-3, 0.1, 2.0]), st.integers(1, 30))
+def test_brier_slopes_on_a_grid(rows, first, n_points):
+    n_classes, n_groups = rows["logits"].shape[1], rows["alphas"].size
+    sums = np.zeros((3, n_groups, n_points))
+    own = [rows[name] for name in ("labels", "weights", "groups")]
+    kernel._sum_brier_slopes(
+        rows["logits"],
+        own[0],
+        tops_of(rows["logits"])[0],
+        *own[1:],
+        first,
+        np.full((3, 2 * kernel._lanes() * n_classes), np.nan),
+        sums,
+        1,
+    )
+    alphas = first * 2.0 ** (0.5 * np.arange(n_points))
+    expected = twin.brier_slopes(rows["logits"], *own, n_groups, alphas)
+    assert_close(sums.sum(axis=0), expected, rtol=1e-8)
 
 
 @given(logit_rows())
