@@ -45,6 +45,8 @@ cdef extern from "softmax_loss.h" nogil:
     void scale_softmax_f64(
         const double *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
         ptrdiff_t, ptrdiff_t, double *, double *)
+    void log_entries_f32(const float *, double, ptrdiff_t, ptrdiff_t, float *)
+    void log_entries_f64(const double *, double, ptrdiff_t, ptrdiff_t, double *)
     void add_vector_nll_f32(
         const float *, ptrdiff_t, const int64_t *, const double *, const double *,
         const double *, ptrdiff_t, ptrdiff_t, double *, double *)
@@ -301,3 +303,25 @@ def _describe_affine(
             describe_affine_f64(
                 &logits[0, 0], K, &labels[0], &scale[0], &bias[0], n * b // B,
                 n * (b + 1) // B, &scratch[b, 0], &tops[0], &confidence[0], &losses[0])
+
+
+def _log_entries(
+    const floating[:, ::1] matrix,
+    double floor,
+    floating[:, ::1] out,
+    ptrdiff_t blocks,
+    int threads,
+):
+    """Logarithms of the entries, smaller ones raised to `floor`, a positive normal number."""
+    cdef ptrdiff_t size = matrix.shape[0] * matrix.shape[1], b
+    if size == 0:
+        return
+    for b in prange(blocks, nogil=True, num_threads=threads, schedule="static"):
+        if floating is float:
+            log_entries_f32(
+                &matrix[0, 0], floor, size * b // blocks, size * (b + 1) // blocks,
+                &out[0, 0])
+        else:
+            log_entries_f64(
+                &matrix[0, 0], floor, size * b // blocks, size * (b + 1) // blocks,
+                &out[0, 0])

@@ -20,7 +20,7 @@
 enum { SUM_LOSS, SUM_GRADIENT, SUM_CURVATURE, SUM_SQUARED_SCORE, SUM_WRONG, N_SUMS };
 
 /* Rows that are worked on side by side, and up to which length they are. */
-enum { LANES = 16, LONGEST_IN_LANES = 64 };
+enum { LANES = 16, LONGEST_IN_LANES = 32 };
 
 /* Sums over the entries of LANES rows, of e_k = exp(alpha d_k) in s and of its square in q,
    times d_k to the power of the name's digit. */

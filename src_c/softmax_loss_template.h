@@ -13,6 +13,7 @@ ALWAYS_INLINE void NAMED(find_lane_tops)(const REAL *RESTRICT rows, ptrdiff_t K,
     REAL top[LANES], low[LANES], origin[LANES];
     double sum[LANES] = {0}, squares[LANES] = {0};
     int64_t first[LANES] = {0};
+    prefetch_ahead(rows, (size_t)(LANES * K) * sizeof(REAL));
     for (int r = 0; r < LANES; r++)
         top[r] = low[r] = origin[r] = rows[r * K];
     for (ptrdiff_t k = 1; k < K; k++) {
@@ -87,6 +88,7 @@ ALWAYS_INLINE void NAMED(sum_lanes)(int brier, const REAL *RESTRICT rows, ptrdif
                                     struct moments *RESTRICT sums)
 {
     struct moments m = {{0}};
+    prefetch_ahead(rows, (size_t)(LANES * K) * sizeof(REAL));
     for (ptrdiff_t k = 0; k < K; k++) {
         PRAGMA(omp simd)
         for (int r = 0; r < LANES; r++) {
@@ -111,6 +113,7 @@ ALWAYS_INLINE void NAMED(sum_row)(int brier, const REAL *RESTRICT row, ptrdiff_t
                                   struct moments *RESTRICT sums, int r)
 {
     double s0 = 0.0, s1 = 0.0, s2 = 0.0, q0 = 0.0, q1 = 0.0, q2 = 0.0;
+    prefetch_ahead(row, (size_t)K * sizeof(REAL));
     PRAGMA(omp simd reduction(+ : s0, s1, s2, q0, q1, q2))
     for (ptrdiff_t k = 0; k < K; k++) {
         double d = (double)row[k] - top;
@@ -162,13 +165,13 @@ ALWAYS_INLINE void NAMED(add_temperature_losses)(
             alpha[r] = alphas[n_groups == 1 ? 0 : groups[place[r]]];
             binary_alpha[r] = alpha[r] * ONE_OVER_LN_2;
             weight[r] = weights[place[r]];
+            if (K > LONGEST_IN_LANES)
+                NAMED(sum_row)(brier, row, K, top[r], binary_alpha[r], &m, r);
         }
         for (int r = n_rows; r < LANES; r++)
             weight[r] = 0.0;
         if (K > LONGEST_IN_LANES) {
-            for (int r = 0; r < n_rows; r++)
-                NAMED(sum_row)(brier, logits + place[r] * K, K, top[r], binary_alpha[r], &m,
-                               r);
+            ; /* done row by row */
         } else if (n_rows == LANES && place[LANES - 1] == place[0] + LANES - 1) {
             NAMED(sum_lanes)(brier, logits + place[0] * K, K, top, binary_alpha, &m);
         } else if (n_rows > 0) {
@@ -454,5 +457,20 @@ static void NAMED(describe_affine)(const REAL *logits, ptrdiff_t K, const int64_
         tops[i] = first;
         confidence[i] = (double)largest;
         losses[i] = log(sum) - u_y;
+    }
+}
+
+/* Logarithms of the entries start .. stop-1, of which smaller ones count as `floor`, a positive
+   normal number. */
+VECTOR_CLONES
+static void NAMED(log_entries)(const REAL *entries, double floor, ptrdiff_t start,
+                               ptrdiff_t stop, REAL *out)
+{
+    const REAL *RESTRICT from = entries;
+    REAL *RESTRICT to = out;
+    PRAGMA(omp simd)
+    for (ptrdiff_t j = start; j < stop; j++) {
+        double x = (double)from[j];
+        to[j] = (REAL)log_normal(x > floor ? x : floor);
     }
 }

@@ -78,3 +78,6 @@ def _describe_affine(
     losses: FloatArray,
     threads: int,
 ) -> None: ...
+def _log_entries(
+    matrix: FloatMatrix, floor: float, out: FloatMatrix, blocks: int, threads: int
+) -> None: ...

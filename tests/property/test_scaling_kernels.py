@@ -295,3 +295,28 @@ def test_the_exponential_is_accurate_everywhere():
     # the exponent itself is rounded once more: an error of |x| ulps, as of alpha * x
     error = np.abs(out[:, 1] / out[:, 0] / np.exp(x) - 1.0)
     assert (error <= 3e-16 * (3.0 + np.abs(x))).all()
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([np.float32, np.float64]))
+def test_logarithms_of_entries(seed, dtype):
+    rng = np.random.default_rng(seed)
+    entries = rng.random((7, 5)) * rng.choice([0.0, 1e-30, 1e-9, 1.0, 1.0], (7, 5))
+    entries = entries.astype(dtype)
+    out = np.empty_like(entries)
+    floor = float(dtype(rng.choice([1e-37, 1e-12, 0.3])))
+    kernel._log_entries(entries, floor, out, 3, 1)
+    expected = twin.logarithms(entries, floor)
+    np.testing.assert_allclose(
+        out, expected, rtol=2e-7 if dtype == np.float32 else 3e-16
+    )
+
+
+def test_the_logarithm_is_accurate_everywhere():
+    near_one = 1.0 + np.linspace(-0.5, 0.5, 40_001)
+    x = np.concatenate([near_one, np.geomspace(1e-300, 1e300, 40_001)])[None, :]
+    out = np.empty_like(x)
+    kernel._log_entries(x, 1e-300, out, 1, 1)
+    exact = np.log(x.astype(np.longdouble))
+    ulps = np.abs((out - exact) / np.spacing(np.abs(exact).astype(np.float64)))
+    assert float(ulps.max()) < 1.0
+    assert (x == 1.0).any() and not out[x == 1.0].any()
