@@ -73,6 +73,15 @@ cdef extern from "softmax_loss.h" nogil:
         ptrdiff_t, ptrdiff_t, double *, int64_t *, double *, double *)
 
 
+cdef extern from "curves.h" nogil:
+    void apply_curves_f32(
+        const float *, ptrdiff_t, const double *, const double *, const int64_t *,
+        ptrdiff_t, ptrdiff_t, ptrdiff_t, double *, float *)
+    void apply_curves_f64(
+        const double *, ptrdiff_t, const double *, const double *, const int64_t *,
+        ptrdiff_t, ptrdiff_t, ptrdiff_t, double *, double *)
+
+
 def _find_tops(
     const floating[:, ::1] logits,
     int64_t[::1] tops,
@@ -325,3 +334,31 @@ def _log_entries(
             log_entries_f64(
                 &matrix[0, 0], floor, size * b // blocks, size * (b + 1) // blocks,
                 &out[0, 0])
+
+
+def _apply_curves(
+    const floating[:, ::1] probs,
+    const double[::1] knots,
+    const double[::1] values,
+    const int64_t[::1] ends,
+    double[:, ::1] scratch,
+    floating[:, ::1] out,
+    int threads,
+):
+    """Piecewise linear curves at each column, rows divided by their sum; scratch (B, K).
+
+    Curve c has the points ends[c] .. ends[c + 1] - 1; a single one is that of column 1.
+    """
+    cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], B = scratch.shape[0], b
+    cdef ptrdiff_t n_curves = ends.shape[0] - 1
+    if n == 0:
+        return
+    for b in prange(B, nogil=True, num_threads=threads, schedule="static"):
+        if floating is float:
+            apply_curves_f32(
+                &probs[0, 0], K, &knots[0], &values[0], &ends[0], n_curves, n * b // B,
+                n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
+        else:
+            apply_curves_f64(
+                &probs[0, 0], K, &knots[0], &values[0], &ends[0], n_curves, n * b // B,
+                n * (b + 1) // B, &scratch[b, 0], &out[0, 0])

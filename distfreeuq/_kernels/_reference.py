@@ -547,3 +547,20 @@ def root_of_two(
 def logarithms(values: FloatMatrix, floor: float) -> FloatMatrix:
     """Return log(max(values, floor)), in the precision of `values`."""
     return np.log(np.maximum(values, values.dtype.type(floor)))
+
+
+def apply_curves(
+    probs: FloatMatrix, curves: list[tuple[FloatArray, FloatArray]]
+) -> FloatMatrix:
+    """Return each class's curve (knots, values) at its column, rows divided by sums.
+
+    Rows of zeros become uniform; a single curve is that of column 1.
+    """
+    if len(curves) == 1:
+        of_one = np.interp(probs[:, 1], *curves[0])
+        return np.column_stack([1.0 - of_one, of_one]).astype(probs.dtype)
+    each = np.column_stack([np.interp(probs[:, k], *c) for k, c in enumerate(curves)])
+    sums = each.sum(axis=1, keepdims=True)
+    uniform = np.full_like(each, 1.0 / len(curves))
+    np.divide(each, sums, out=uniform, where=sums > 0.0)
+    return uniform.astype(probs.dtype)

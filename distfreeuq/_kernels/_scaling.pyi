@@ -81,3 +81,12 @@ def _describe_affine(
 def _log_entries(
     matrix: FloatMatrix, floor: float, out: FloatMatrix, blocks: int, threads: int
 ) -> None: ...
+def _apply_curves(
+    probs: FloatMatrix,
+    knots: FloatArray,
+    values: FloatArray,
+    ends: IntArray,
+    scratch: FloatMatrix,
+    out: FloatMatrix,
+    threads: int,
+) -> None: ...

@@ -320,3 +320,27 @@ def test_the_logarithm_is_accurate_everywhere():
     ulps = np.abs((out - exact) / np.spacing(np.abs(exact).astype(np.float64)))
     assert float(ulps.max()) < 1.0
     assert (x == 1.0).any() and not out[x == 1.0].any()
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([np.float32, np.float64]))
+def test_curves_applied_to_rows(seed, dtype):
+    rng = np.random.default_rng(seed)
+    n, n_classes = rng.integers(1, 30), rng.integers(2, 6)
+    probs = rng.choice(np.linspace(0.0, 1.0, 9), (n, n_classes)).astype(dtype)
+    curves = []
+    for _ in range(n_classes if n_classes > 2 else 1):
+        knots = np.unique(rng.choice(np.linspace(0.0, 1.0, 17), rng.integers(1, 12)))
+        flat = rng.choice([0.0, 1.0])  # curves that are zero on some rows
+        curves.append((knots, flat * np.sort(rng.random(knots.size).round(1))))
+    out = np.full_like(probs, np.nan)
+    kernel._apply_curves(
+        probs,
+        np.concatenate([knots for knots, _ in curves]),
+        np.concatenate([values for _, values in curves]),
+        np.cumsum([0, *(knots.size for knots, _ in curves)]),
+        np.full((2, n_classes), np.nan),
+        out,
+        1,
+    )
+    expected = twin.apply_curves(probs, curves)
+    assert_close(out, expected, rtol=1e-7 if dtype == np.float32 else 1e-14)
