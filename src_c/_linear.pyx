@@ -1,4 +1,6 @@
-"""Multinomial logistic regression: rows in parallel; the arithmetic is in linear_softmax.h.
+"""Logistic regression, of many classes and of two: rows in parallel.
+
+The arithmetic is in linear_softmax.h and logistic_loss.h.
 
 Sums are made per block of rows, and the caller adds the blocks: how many there are does not
 depend on the number of threads, so neither does any result.
@@ -29,6 +31,12 @@ cdef extern from "linear_softmax.h" nogil:
     int linear_softmax_f64(
         const double *, ptrdiff_t, const double *, const double *, ptrdiff_t, ptrdiff_t,
         double *)
+
+
+cdef extern from "logistic_loss.h" nogil:
+    void add_logistic_losses(
+        const double *, ptrdiff_t, const double *, const double *, ptrdiff_t,
+        const double *, ptrdiff_t, ptrdiff_t, double *)
 
 
 def _sum_linear_nll(
@@ -115,3 +123,24 @@ def _linear_softmax(
                 n * (b + 1) // blocks, &out[0, 0])
     if failures:
         raise MemoryError("no memory for a row of scores")
+
+
+def _sum_logistic_losses(
+    const double[:, ::1] design,
+    const double[::1] targets,
+    const double[:, ::1] weights,
+    const double[:, ::1] parameters,
+    double[:, :, ::1] sums,
+    int threads,
+):
+    """Add to sums (B, r, 1 + p) losses and gradients of logistic regressions on one matrix.
+
+    Each of r weightings (n, r) of the rows has parameters of its own, (r, p).
+    """
+    cdef ptrdiff_t n = design.shape[0], p = design.shape[1], B = sums.shape[0], b
+    if n == 0:
+        return
+    for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
+        add_logistic_losses(
+            &design[0, 0], p, &targets[0], &weights[0, 0], parameters.shape[0],
+            &parameters[0, 0], n * b // B, n * (b + 1) // B, &sums[b, 0, 0])

@@ -27,3 +27,11 @@ def _linear_softmax(
     blocks: int,
     threads: int,
 ) -> None: ...
+def _sum_logistic_losses(
+    design: FloatMatrix,
+    targets: FloatArray,
+    weights: FloatMatrix,
+    parameters: FloatMatrix,
+    sums: FloatArray,
+    threads: int,
+) -> None: ...

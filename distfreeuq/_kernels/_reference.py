@@ -524,6 +524,19 @@ def linear_products(
     return of_hessian.T @ right, of_scores.T @ right
 
 
+def logistic_losses(
+    design: FloatMatrix,
+    targets: FloatArray,
+    weights: FloatMatrix,
+    parameters: FloatMatrix,
+) -> FloatMatrix:
+    """Return sums (r, 1 + p): logistic losses of r weightings, their gradients."""
+    log_odds = design @ parameters.T
+    losses = np.logaddexp(0.0, log_odds) - targets[:, None] * log_odds
+    residuals = weights * (1.0 / (1.0 + np.exp(-log_odds)) - targets[:, None])
+    return np.column_stack([(weights * losses).sum(axis=0), residuals.T @ design])
+
+
 def root_of_two(
     last: tuple[float, float, float], before: tuple[float, float, float]
 ) -> float:

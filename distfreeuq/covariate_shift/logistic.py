@@ -9,6 +9,7 @@ import numpy as np
 
 from distfreeuq._persistence import register
 from distfreeuq._typing import BoolArray, BoolMatrix, FloatArray, FloatMatrix
+from distfreeuq.covariate_shift.blas import on_one_blas_thread
 from distfreeuq.covariate_shift.logistic_rows import LogisticRows
 from distfreeuq.covariate_shift.networks import standardisation
 from distfreeuq.results import read_only
@@ -88,6 +89,7 @@ class LogisticLearner:
             glm_std_err=std_err,
         )
 
+    @on_one_blas_thread
     def held_out_log_odds(self, fits: BoolMatrix) -> FloatMatrix:
         """Return all rows' log-odds (n, r) by fits on the rows that r columns mark."""
         thetas = self.rows.fit_parts(fits, self.theta, self.metric)

@@ -88,3 +88,21 @@ def test_results_do_not_depend_on_the_number_of_threads(dtype):
     for make in (losses, mapped, lambda rows, **how: products(rows, True, **how)):
         one, two = make(rows, n_blocks=8), make(rows, n_blocks=8, threads=2)
         np.testing.assert_array_equal(one, two)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_logistic_losses(seed):
+    rng = np.random.default_rng(seed)
+    n, p, r = rng.integers(1, 60), rng.integers(1, 20), rng.integers(1, 4)
+    case = {
+        "design": rng.choice([0.1, 1.0, 20.0]) * rng.normal(size=(n, p)),
+        "targets": rng.choice([0.0, 1.0, 0.3], n),
+        "weights": rng.choice([0.0, 1.0, 0.2], (n, r)),
+        "parameters": rng.normal(size=(r, p)),
+    }
+    sums = np.zeros((3, r, 1 + p))
+    kernel._sum_logistic_losses(*case.values(), sums, 1)
+    assert_close(sums.sum(axis=0), twin.logistic_losses(**case))
+    again = np.zeros((3, r, 1 + p))
+    kernel._sum_logistic_losses(*case.values(), again, 2)
+    np.testing.assert_array_equal(sums, again)
