@@ -16,6 +16,7 @@ from distfreeuq.results import read_only
 
 _MOST_FOR_INFERENCE = 250_000
 """Entries of the matrix up to which statsmodels fits it in a fraction of a second."""
+_BLOCK_ENTRIES = 1 << 15
 _SEPARATED = 25.0
 """Log-odds of the unpenalised fit beyond which it has run away: separated samples."""
 
@@ -70,8 +71,11 @@ class LogisticLearner:
         self.center, self.scale = standardisation(x)
         n, d = x.shape
         design = np.empty((n, d + 1))
-        np.subtract(x, self.center, out=design[:, :d])
-        design[:, :d] /= self.scale
+        step = max(1, _BLOCK_ENTRIES // (d + 1))
+        for start in range(0, n, step):  # blocks that stay in the cache
+            block = slice(start, start + step)
+            away = x[block] - self.center
+            np.divide(away, self.scale, out=design[block, :d])
         design[:, d] = 1.0
         penalty = np.append(np.full(d, ridge), 0.0)
         self.rows = LogisticRows(design, is_target.astype(np.float64), penalty)
