@@ -42,8 +42,8 @@ static void add_logistic_losses(const double *design, ptrdiff_t p, const double 
             }
             PRAGMA(omp simd)
             for (int i = 0; i < LOGISTIC_ROWS; i++) {
-                double v = log_odds[i], e = exp_nonpositive(-fabs(v)), inverse = 1.0 / (1.0 + e);
-                double positive = v > 0.0 ? v : 0.0;
+                double v = log_odds[i], e = exp_nonpositive(-fabs(v));
+                double inverse = 1.0 / (1.0 + e), positive = v > 0.0 ? v : 0.0;
                 loss[i] = weight[i] * (positive + log_normal(1.0 + e) - target[i] * v);
                 residual[i] = weight[i] * ((v > 0.0 ? inverse : e * inverse) - target[i]);
             }

@@ -359,6 +359,90 @@ ALWAYS_INLINE double NAMED(exp_affine)(const REAL *RESTRICT row, ptrdiff_t K,
     return sum;
 }
 
+/* The same for LANES short rows, of which those from n_rows on repeat the last: exponentials
+   in lanes of `scaled` (K, LANES), their sums, and the largest u. */
+ALWAYS_INLINE void NAMED(exp_affine_lanes)(const REAL *rows, ptrdiff_t K, ptrdiff_t n_rows,
+                                           const double *RESTRICT scale,
+                                           const double *RESTRICT bias,
+                                           double *RESTRICT scaled, double *RESTRICT sum,
+                                           double *RESTRICT top)
+{
+    REAL copies[LANES * LONGEST_IN_LANES];
+    if (n_rows < LANES) {
+        for (ptrdiff_t r = 0; r < LANES; r++)
+            memcpy(copies + r * K, rows + (r < n_rows ? r : n_rows - 1) * K,
+                   (size_t)K * sizeof(REAL));
+        rows = copies;
+    }
+    for (int r = 0; r < LANES; r++)
+        top[r] = -INFINITY, sum[r] = 0.0;
+    for (ptrdiff_t k = 0; k < K; k++) {
+        PRAGMA(omp simd)
+        for (int r = 0; r < LANES; r++) {
+            double u = scale[k] * (double)rows[r * K + k] + bias[k];
+            scaled[k * LANES + r] = u;
+            top[r] = u > top[r] ? u : top[r];
+        }
+    }
+    for (ptrdiff_t k = 0; k < K; k++) {
+        PRAGMA(omp simd)
+        for (int r = 0; r < LANES; r++) {
+            double e = exp2_nonpositive((scaled[k * LANES + r] - top[r]) * ONE_OVER_LN_2);
+            scaled[k * LANES + r] = e;
+            sum[r] += e;
+        }
+    }
+}
+
+ALWAYS_INLINE void NAMED(add_short_vector_nll)(const REAL *logits, ptrdiff_t K,
+                                               const int64_t *labels, const double *weights,
+                                               const double *scale, const double *bias,
+                                               ptrdiff_t start, ptrdiff_t stop, double *sums)
+{
+    double e[LANES * LONGEST_IN_LANES], sum[LANES], top[LANES], per_e[LANES], log_sum[LANES];
+    double by_scale[LANES * LONGEST_IN_LANES] = {0}, by_bias[LANES * LONGEST_IN_LANES] = {0};
+    for (ptrdiff_t i = start; i < stop; i += LANES) {
+        const REAL *rows = logits + i * K;
+        ptrdiff_t n_rows = stop - i < LANES ? stop - i : LANES;
+        NAMED(exp_affine_lanes)(rows, K, n_rows, scale, bias, e, sum, top);
+        for (ptrdiff_t r = 0; r < LANES; r++)
+            per_e[r] = r < n_rows ? weights[i + r] : 0.0;
+        PRAGMA(omp simd)
+        for (int r = 0; r < LANES; r++) {
+            per_e[r] /= sum[r];
+            log_sum[r] = log_normal(sum[r]);
+        }
+        if (n_rows == LANES)
+            for (ptrdiff_t k = 0; k < K; k++) {
+                PRAGMA(omp simd)
+                for (int r = 0; r < LANES; r++) {
+                    double p = e[k * LANES + r] * per_e[r];
+                    by_bias[k * LANES + r] += p;
+                    by_scale[k * LANES + r] += p * (double)rows[r * K + k];
+                }
+            }
+        else
+            for (ptrdiff_t r = 0; r < n_rows; r++)
+                for (ptrdiff_t k = 0; k < K; k++) {
+                    double p = e[k * LANES + r] * per_e[r];
+                    by_bias[k * LANES + r] += p;
+                    by_scale[k * LANES + r] += p * (double)rows[r * K + k];
+                }
+        for (ptrdiff_t r = 0; r < n_rows; r++) {
+            ptrdiff_t y = labels[i + r];
+            double z = (double)rows[r * K + y], w = weights[i + r];
+            sums[0] += w * (log_sum[r] - (scale[y] * z + bias[y] - top[r]));
+            by_bias[y * LANES + r] -= w;
+            by_scale[y * LANES + r] -= w * z;
+        }
+    }
+    for (ptrdiff_t k = 0; k < K; k++)
+        for (int r = 0; r < LANES; r++) {
+            sums[1 + k] += by_scale[k * LANES + r];
+            sums[1 + K + k] += by_bias[k * LANES + r];
+        }
+}
+
 /* Vector scaling: add the weighted NLL to sums[0], its gradient in the scales to
    sums[1 .. K] and in the biases to sums[K+1 .. 2K]. `scratch` has room for K doubles. */
 VECTOR_CLONES
@@ -369,6 +453,11 @@ static void NAMED(add_vector_nll)(const REAL *logits, ptrdiff_t K, const int64_t
 {
     double *RESTRICT by_scale = sums + 1;
     double *RESTRICT by_bias = sums + 1 + K;
+    if (K <= LONGEST_IN_LANES) {
+        NAMED(add_short_vector_nll)(logits, K, labels, weights, scale, bias, start, stop,
+                                    sums);
+        return;
+    }
     for (ptrdiff_t i = start; i < stop; i++) {
         const REAL *RESTRICT row = logits + i * K;
         double *RESTRICT e = scratch;
@@ -422,7 +511,17 @@ static void NAMED(affine_softmax)(const REAL *logits, ptrdiff_t K, const double 
                                   const double *bias, ptrdiff_t start, ptrdiff_t stop,
                                   double *scratch, REAL *out)
 {
-    for (ptrdiff_t i = start; i < stop; i++) {
+    double lanes[LANES * LONGEST_IN_LANES], sum[LANES], top[LANES];
+    for (ptrdiff_t i = start; i < stop && K <= LONGEST_IN_LANES; i += LANES) {
+        ptrdiff_t n_rows = stop - i < LANES ? stop - i : LANES;
+        NAMED(exp_affine_lanes)(logits + i * K, K, n_rows, scale, bias, lanes, sum, top);
+        for (ptrdiff_t r = 0; r < n_rows; r++) {
+            double inverse = 1.0 / sum[r];
+            for (ptrdiff_t k = 0; k < K; k++)
+                out[(i + r) * K + k] = (REAL)(lanes[k * LANES + r] * inverse);
+        }
+    }
+    for (ptrdiff_t i = start; i < stop && K > LONGEST_IN_LANES; i++) {
         const REAL *RESTRICT row = logits + i * K;
         REAL *RESTRICT probs = out + i * K;
         double *RESTRICT e = scratch;
@@ -442,7 +541,23 @@ static void NAMED(describe_affine)(const REAL *logits, ptrdiff_t K, const int64_
                                    ptrdiff_t start, ptrdiff_t stop, double *scratch,
                                    int64_t *tops, double *confidence, double *losses)
 {
-    for (ptrdiff_t i = start; i < stop; i++) {
+    double lanes[LANES * LONGEST_IN_LANES], sums[LANES], top[LANES];
+    for (ptrdiff_t i = start; i < stop && K <= LONGEST_IN_LANES; i += LANES) {
+        ptrdiff_t n_rows = stop - i < LANES ? stop - i : LANES;
+        NAMED(exp_affine_lanes)(logits + i * K, K, n_rows, scale, bias, lanes, sums, top);
+        for (ptrdiff_t r = 0; r < n_rows; r++) {
+            double inverse = 1.0 / sums[r];
+            REAL largest = (REAL)inverse;
+            ptrdiff_t first = 0, y = labels[i + r];
+            while (first < K - 1 && (REAL)(lanes[first * LANES + r] * inverse) != largest)
+                first++;
+            tops[i + r] = first;
+            confidence[i + r] = (double)largest;
+            losses[i + r] = log_normal(sums[r]) - (scale[y] * (double)logits[(i + r) * K + y] +
+                                                   bias[y] - top[r]);
+        }
+    }
+    for (ptrdiff_t i = start; i < stop && K > LONGEST_IN_LANES; i++) {
         const REAL *RESTRICT row = logits + i * K;
         double *RESTRICT e = scratch;
         double u_y, sum = NAMED(exp_affine)(row, K, scale, bias, labels[i], e, &u_y);
