@@ -15,10 +15,12 @@ FAMILIES = [
     "_bootstrap",
     "_checks",
     "_label_shift",
+    "_linear",
     "_metrics",
     "_quantile",
     "_scaling",
     "_scores",
+    "_search",
 ]
 DEBUG = os.environ.get("DISTFREEUQ_DEBUG") == "1"
 

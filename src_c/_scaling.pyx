@@ -12,32 +12,41 @@ from libc.stdint cimport int64_t, uint8_t
 
 
 cdef extern from "softmax_loss.h" nogil:
+    enum: LANES
     void find_tops_f32(
         const float *, ptrdiff_t, ptrdiff_t, ptrdiff_t, int64_t *, double *, double *)
     void find_tops_f64(
         const double *, ptrdiff_t, ptrdiff_t, ptrdiff_t, int64_t *, double *, double *)
     void add_nll_f32(
         const float *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
-        const int64_t *, const double *, const uint8_t *, ptrdiff_t, ptrdiff_t,
-        double *, double *)
+        const int64_t *, ptrdiff_t, const double *, const uint8_t *, ptrdiff_t,
+        ptrdiff_t, double *, double *)
     void add_nll_f64(
         const double *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
-        const int64_t *, const double *, const uint8_t *, ptrdiff_t, ptrdiff_t,
-        double *, double *)
+        const int64_t *, ptrdiff_t, const double *, const uint8_t *, ptrdiff_t,
+        ptrdiff_t, double *, double *)
     void add_brier_f32(
         const float *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
-        const int64_t *, const double *, const uint8_t *, ptrdiff_t, ptrdiff_t,
-        double *, double *)
+        const int64_t *, ptrdiff_t, const double *, const uint8_t *, ptrdiff_t,
+        ptrdiff_t, double *, double *)
     void add_brier_f64(
         const double *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
-        const int64_t *, const double *, const uint8_t *, ptrdiff_t, ptrdiff_t,
-        double *, double *)
+        const int64_t *, ptrdiff_t, const double *, const uint8_t *, ptrdiff_t,
+        ptrdiff_t, double *, double *)
+    void add_brier_slopes_f32(
+        const float *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
+        const int64_t *, double, ptrdiff_t, ptrdiff_t, ptrdiff_t, double *, double *)
+    void add_brier_slopes_f64(
+        const double *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
+        const int64_t *, double, ptrdiff_t, ptrdiff_t, ptrdiff_t, double *, double *)
     void scale_softmax_f32(
         const float *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
         ptrdiff_t, ptrdiff_t, double *, float *)
     void scale_softmax_f64(
         const double *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
         ptrdiff_t, ptrdiff_t, double *, double *)
+    void log_entries_f32(const float *, double, ptrdiff_t, ptrdiff_t, float *)
+    void log_entries_f64(const double *, double, ptrdiff_t, ptrdiff_t, double *)
     void add_vector_nll_f32(
         const float *, ptrdiff_t, const int64_t *, const double *, const double *,
         const double *, ptrdiff_t, ptrdiff_t, double *, double *)
@@ -62,6 +71,15 @@ cdef extern from "softmax_loss.h" nogil:
     void describe_affine_f64(
         const double *, ptrdiff_t, const int64_t *, const double *, const double *,
         ptrdiff_t, ptrdiff_t, double *, int64_t *, double *, double *)
+
+
+cdef extern from "curves.h" nogil:
+    void apply_curves_f32(
+        const float *, ptrdiff_t, const double *, const double *, const int64_t *,
+        ptrdiff_t, ptrdiff_t, ptrdiff_t, double *, float *)
+    void apply_curves_f64(
+        const double *, ptrdiff_t, const double *, const double *, const int64_t *,
+        ptrdiff_t, ptrdiff_t, ptrdiff_t, double *, double *)
 
 
 def _find_tops(
@@ -105,6 +123,7 @@ def _sum_temperature_losses(
     probabilities.
     """
     cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = sums.shape[0], b
+    cdef ptrdiff_t G = alphas.shape[0]
     cdef double *largest = &confidence[0] if confidence.shape[0] > 0 else NULL
     if n == 0:
         return
@@ -113,24 +132,60 @@ def _sum_temperature_losses(
             if brier:
                 add_brier_f32(
                     &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
-                    &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
+                    G, &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
                     &sums[b, 0, 0])
             else:
                 add_nll_f32(
                     &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
-                    &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
+                    G, &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
                     &sums[b, 0, 0])
         else:
             if brier:
                 add_brier_f64(
                     &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
-                    &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
+                    G, &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
                     &sums[b, 0, 0])
             else:
                 add_nll_f64(
                     &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
-                    &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
+                    G, &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
                     &sums[b, 0, 0])
+
+
+def _sum_brier_slopes(
+    const floating[:, ::1] logits,
+    const int64_t[::1] labels,
+    const int64_t[::1] tops,
+    const double[::1] weights,
+    const int64_t[::1] groups,
+    double first,
+    double[:, ::1] scratch,
+    double[:, :, ::1] sums,
+    int threads,
+):
+    """Add to sums (B, G, J) the Brier score's derivative at alphas first * 2^(j / 2).
+
+    To about ten digits, by repeated squaring; scratch (B, 2 * _lanes() * K).
+    """
+    cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = sums.shape[0], b
+    if n == 0:
+        return
+    for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
+        if floating is float:
+            add_brier_slopes_f32(
+                &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0], first,
+                sums.shape[2], n * b // B, n * (b + 1) // B, &scratch[b, 0],
+                &sums[b, 0, 0])
+        else:
+            add_brier_slopes_f64(
+                &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0], first,
+                sums.shape[2], n * b // B, n * (b + 1) // B, &scratch[b, 0],
+                &sums[b, 0, 0])
+
+
+def _lanes():
+    """Rows that are worked on side by side."""
+    return LANES
 
 
 def _scale_softmax(
@@ -257,3 +312,53 @@ def _describe_affine(
             describe_affine_f64(
                 &logits[0, 0], K, &labels[0], &scale[0], &bias[0], n * b // B,
                 n * (b + 1) // B, &scratch[b, 0], &tops[0], &confidence[0], &losses[0])
+
+
+def _log_entries(
+    const floating[:, ::1] matrix,
+    double floor,
+    floating[:, ::1] out,
+    ptrdiff_t blocks,
+    int threads,
+):
+    """Logarithms of the entries, smaller ones raised to `floor`, a positive normal number."""
+    cdef ptrdiff_t size = matrix.shape[0] * matrix.shape[1], b
+    if size == 0:
+        return
+    for b in prange(blocks, nogil=True, num_threads=threads, schedule="static"):
+        if floating is float:
+            log_entries_f32(
+                &matrix[0, 0], floor, size * b // blocks, size * (b + 1) // blocks,
+                &out[0, 0])
+        else:
+            log_entries_f64(
+                &matrix[0, 0], floor, size * b // blocks, size * (b + 1) // blocks,
+                &out[0, 0])
+
+
+def _apply_curves(
+    const floating[:, ::1] probs,
+    const double[::1] knots,
+    const double[::1] values,
+    const int64_t[::1] ends,
+    double[:, ::1] scratch,
+    floating[:, ::1] out,
+    int threads,
+):
+    """Piecewise linear curves at each column, rows divided by their sum; scratch (B, K).
+
+    Curve c has the points ends[c] .. ends[c + 1] - 1; a single one is that of column 1.
+    """
+    cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], B = scratch.shape[0], b
+    cdef ptrdiff_t n_curves = ends.shape[0] - 1
+    if n == 0:
+        return
+    for b in prange(B, nogil=True, num_threads=threads, schedule="static"):
+        if floating is float:
+            apply_curves_f32(
+                &probs[0, 0], K, &knots[0], &values[0], &ends[0], n_curves, n * b // B,
+                n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
+        else:
+            apply_curves_f64(
+                &probs[0, 0], K, &knots[0], &values[0], &ends[0], n_curves, n * b // B,
+                n * (b + 1) // B, &scratch[b, 0], &out[0, 0])

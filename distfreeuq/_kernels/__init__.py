@@ -1,16 +1,21 @@
 """The compiled core, built from src_c/. It validates nothing: callers do."""
 
+from distfreeuq._kernels._waiting import short_waits
+
 try:
-    from distfreeuq._kernels import (
-        _binning,
-        _bootstrap,
-        _checks,
-        _label_shift,
-        _metrics,
-        _quantile,
-        _scaling,
-        _scores,
-    )
+    with short_waits():
+        from distfreeuq._kernels import (
+            _binning,
+            _bootstrap,
+            _checks,
+            _label_shift,
+            _linear,
+            _metrics,
+            _quantile,
+            _scaling,
+            _scores,
+            _search,
+        )
 except ImportError as error:
     raise ImportError(
         "distfreeuq's compiled core is missing or was built for another Python. "
@@ -22,8 +27,10 @@ __all__ = [
     "_bootstrap",
     "_checks",
     "_label_shift",
+    "_linear",
     "_metrics",
     "_quantile",
     "_scaling",
     "_scores",
+    "_search",
 ]

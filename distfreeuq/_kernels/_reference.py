@@ -494,3 +494,112 @@ def affine_outcome(
     log_sums = np.log(np.exp(scores - top[:, None]).sum(axis=1))
     of_label = scores[np.arange(labels.size), labels]
     return np.exp(-log_sums), log_sums - (of_label - top)
+
+
+def brier_slopes(
+    logits: FloatMatrix,
+    labels: IntArray,
+    weights: FloatArray,
+    groups: IntArray,
+    n_groups: int,
+    alphas: FloatArray,
+) -> FloatMatrix:
+    """Return the derivatives (G, J) of the groups' Brier scores at the alphas (J,)."""
+    at_each = [
+        temperature_losses(
+            True, logits, labels, weights, groups, np.full(n_groups, alpha)
+        )[0][:, 1]
+        for alpha in alphas
+    ]
+    return np.stack(at_each, axis=1)
+
+
+def linear_losses(
+    logits: FloatMatrix,
+    labels: IntArray,
+    weights: FloatArray,
+    coef: FloatMatrix,
+    bias: FloatArray,
+) -> tuple[float, FloatMatrix, FloatMatrix]:
+    """Return the NLL of softmax(coef z + bias), its gradient (K, K + 1), all probs."""
+    z = logits.astype(np.float64)
+    scores = z @ coef.T + bias
+    top = scores.max(axis=1)
+    log_sums = top + np.log(np.exp(scores - top[:, None]).sum(axis=1))
+    probs, own = softmax_rows(scores), np.eye(z.shape[1])[labels]
+    features = np.column_stack([z, np.ones(len(z))])
+    loss = float(weights @ (log_sums - (own * scores).sum(axis=1)))
+    return loss, (weights[:, None] * (probs - own)).T @ features, probs
+
+
+def linear_products(
+    logits: FloatMatrix, labels: IntArray, weights: FloatArray, probs: FloatMatrix
+) -> tuple[FloatMatrix, FloatMatrix]:
+    """Return sums over rows of the Hessians' and the scores' products, by pairs.
+
+    Pairs of classes by pairs of features (z, 1), in the order of an upper triangle.
+    """
+    features = np.column_stack([logits.astype(np.float64), np.ones(len(logits))])
+    residuals = probs - np.eye(probs.shape[1])[labels]
+    variances = np.stack([np.diag(p) - np.outer(p, p) for p in probs])
+    j, k = np.triu_indices(probs.shape[1])
+    a, b = np.triu_indices(features.shape[1])
+    right = features[:, a] * features[:, b]
+    of_hessian = weights[:, None] * variances[:, j, k]
+    of_scores = weights[:, None] ** 2 * residuals[:, j] * residuals[:, k]
+    return of_hessian.T @ right, of_scores.T @ right
+
+
+def logistic_losses(
+    design: FloatMatrix,
+    targets: FloatArray,
+    weights: FloatMatrix,
+    parameters: FloatMatrix,
+) -> FloatMatrix:
+    """Return sums (r, 1 + p): logistic losses of r weightings, their gradients."""
+    log_odds = design @ parameters.T
+    losses = np.logaddexp(0.0, log_odds) - targets[:, None] * log_odds
+    residuals = weights * (1.0 / (1.0 + np.exp(-log_odds)) - targets[:, None])
+    return np.column_stack([(weights * losses).sum(axis=0), residuals.T @ design])
+
+
+def root_of_two(
+    last: tuple[float, float, float], before: tuple[float, float, float]
+) -> float:
+    """Return where the inverse cubic through two points' gradients has gradient 0.
+
+    Points are (x, gradient, curvature). Newton's step from the better of them where the
+    cubic disagrees with it.
+    """
+    (x, f, h), (x0, f0, h0) = last, before
+    newton = x0 - f0 / h0 if abs(f0 / h0) < abs(f / h) else x - f / h
+    t, rise = -f0 / (f - f0), f - f0
+    cubic = (
+        (1.0 + 2.0 * t) * (1.0 - t) ** 2 * x0
+        + t * (1.0 - t) ** 2 * rise / h0
+        + t * t * (3.0 - 2.0 * t) * x
+        + t * t * (t - 1.0) * rise / h
+    )
+    return cubic if abs(cubic - newton) <= 0.5 * abs(newton - x) else newton
+
+
+def logarithms(values: FloatMatrix, floor: float) -> FloatMatrix:
+    """Return log(max(values, floor)), in the precision of `values`."""
+    return np.log(np.maximum(values, values.dtype.type(floor)))
+
+
+def apply_curves(
+    probs: FloatMatrix, curves: list[tuple[FloatArray, FloatArray]]
+) -> FloatMatrix:
+    """Return each class's curve (knots, values) at its column, rows divided by sums.
+
+    Rows of zeros become uniform; a single curve is that of column 1.
+    """
+    if len(curves) == 1:
+        of_one = np.interp(probs[:, 1], *curves[0])
+        return np.column_stack([1.0 - of_one, of_one]).astype(probs.dtype)
+    each = np.column_stack([np.interp(probs[:, k], *c) for k, c in enumerate(curves)])
+    sums = each.sum(axis=1, keepdims=True)
+    uniform = np.full_like(each, 1.0 / len(curves))
+    np.divide(each, sums, out=uniform, where=sums > 0.0)
+    return uniform.astype(probs.dtype)

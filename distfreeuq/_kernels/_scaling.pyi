@@ -19,6 +19,18 @@ def _sum_temperature_losses(
     sums: FloatArray,
     threads: int,
 ) -> None: ...
+def _sum_brier_slopes(
+    logits: FloatMatrix,
+    labels: IntArray,
+    tops: IntArray,
+    weights: FloatArray,
+    groups: IntArray,
+    first: float,
+    scratch: FloatMatrix,
+    sums: FloatArray,
+    threads: int,
+) -> None: ...
+def _lanes() -> int: ...
 def _scale_softmax(
     logits: FloatMatrix,
     tops: IntArray,
@@ -64,5 +76,17 @@ def _describe_affine(
     tops: IntArray,
     confidence: FloatArray,
     losses: FloatArray,
+    threads: int,
+) -> None: ...
+def _log_entries(
+    matrix: FloatMatrix, floor: float, out: FloatMatrix, blocks: int, threads: int
+) -> None: ...
+def _apply_curves(
+    probs: FloatMatrix,
+    knots: FloatArray,
+    values: FloatArray,
+    ends: IntArray,
+    scratch: FloatMatrix,
+    out: FloatMatrix,
     threads: int,
 ) -> None: ...

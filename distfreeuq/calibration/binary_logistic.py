@@ -6,15 +6,18 @@ import numpy as np
 from scipy import special
 
 from distfreeuq._typing import FloatArray, FloatMatrix
+from distfreeuq.calibration.logistic_sums import logistic_sums
 from distfreeuq.calibration.multinomial_logistic import LinearMap
 from distfreeuq.calibration.newton import Curvature, minimise_convex
 from distfreeuq.calibration.rows import CalibrationRows
 from distfreeuq.calibration.vector_loss import FLAT
+from distfreeuq.covariate_shift.blas import on_one_blas_thread
 
 _NEUTRAL = np.array([1.0, 0.0])
 _NO_DIRECTIONS = np.zeros((2, 0))
 
 
+@on_one_blas_thread
 def fit_binary(rows: CalibrationRows, ridge: float, smoothing: bool) -> LinearMap:
     """Fit sigmoid(slope * (z_1 - z_0) + intercept)."""
     scores = rows.logits[:, 1].astype(np.float64) - rows.logits[:, 0]
@@ -23,13 +26,10 @@ def fit_binary(rows: CalibrationRows, ridge: float, smoothing: bool) -> LinearMa
     targets = smoothed_targets(rows) if smoothing else rows.labels.astype(np.float64)
 
     def evaluate(theta: FloatArray) -> tuple[float, FloatArray]:
-        log_odds = design @ theta
-        # ln(1 + e^v) - t v, without overflow
-        losses = np.logaddexp(0.0, log_odds) - targets * log_odds
-        residuals = weights * (special.expit(log_odds) - targets)
+        sums = logistic_sums(design, targets, weights[:, None], theta[None, :])[0]
         away = theta - _NEUTRAL
-        loss = float(weights @ losses) + 0.5 * ridge * float(away @ away)
-        return loss, design.T @ residuals + ridge * away
+        loss = float(sums[0]) + 0.5 * ridge * float(away @ away)
+        return loss, sums[1:] + ridge * away
 
     def hessian(theta: FloatArray) -> FloatMatrix:
         p = special.expit(design @ theta)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from distfreeuq._labels import name_array
 from distfreeuq._typing import ArrayLike, IntArray
 from distfreeuq._validate import Door
 from distfreeuq._warned import listed_warnings, warn_once
@@ -113,11 +114,11 @@ def groupwise_calibration(
     min_rows = door.count(min_rows, "min_rows", low=1)
     if isinstance(groups, str):
         groups = door.choice(groups, "groups", ["predicted"])
-    values = split_rows(door, groups, logits, rows.logits, rows.classes)
+    distinct, codes = split_rows(door, groups, logits, rows.logits, rows.classes)
 
-    names = _sorted(values)
+    names = _sorted(distinct)
     position = {name: code for code, name in enumerate(names)}
-    codes = np.array([position[value] for value in values], dtype=np.int64)
+    codes = np.array([position[name] for name in distinct], dtype=np.int64)[codes]
     counts = np.bincount(codes[rows.weights > 0.0], minlength=len(names))
     own = np.flatnonzero(counts >= min_rows)
     which = np.full(len(names), POOLED, dtype=np.int64)
@@ -144,9 +145,8 @@ def groupwise_calibration(
     )
 
 
-def _sorted(values: list[Hashable]) -> list[Hashable]:
-    """Return the different values in order, of appearance if they have no other."""
-    distinct = list(dict.fromkeys(values))
+def _sorted(distinct: list[Hashable]) -> list[Hashable]:
+    """Return the values in order, of appearance if they have no other."""
     try:
         return sorted(distinct)  # type: ignore[type-var]
     except TypeError:
@@ -174,11 +174,9 @@ def _fit(
     options: dict[str, Any],
 ) -> CalibrationResult:
     """Fit some of the rows."""
-    names = np.empty(rows.n_classes, dtype=object)
-    names[:] = list(rows.classes)
     result = fit_one(
         rows.logits[own],
-        names[rows.labels[own]],
+        name_array(rows.classes)[rows.labels[own]],
         sample_weight=rows.weights[own],
         classes=rows.classes,
         **options,

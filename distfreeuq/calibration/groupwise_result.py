@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distfreeuq import _arrays
-from distfreeuq._arrays import listed
+from distfreeuq._arrays import AnyArray, listed
 from distfreeuq._typing import ArrayLike, Classes, FloatMatrix, IntArray
 from distfreeuq._validate import Door
 from distfreeuq.calibration.logits import read_new_logits
 from distfreeuq.calibration.result import CalibrationResult
-from distfreeuq.calibration.rows import describe_rows
+from distfreeuq.calibration.rows import describe_rows, scaled_softmax
 from distfreeuq.calibration.temperature import TemperatureResult
 from distfreeuq.exceptions import UnseenGroupWarning
 
@@ -123,11 +123,10 @@ class GroupwiseResult(CalibrationResult):
         if self.split is not None and groups is not None:
             door.refuse("groups", "None, as the fit has a rule for them", "an array")
         rule = groups if self.split is None else self.split
-        values = split_rows(door, rule, logits, matrix, self.classes)
+        distinct, codes = split_rows(door, rule, logits, matrix, self.classes)
         position = {name: code for code, name in enumerate(self.names)}
-        codes = np.array([position.get(value, POOLED) for value in values], np.int64)
-        unseen = dict.fromkeys(value for value in values if value not in position)
-        return codes, list(unseen)
+        places = np.array([position.get(name, POOLED) for name in distinct], np.int64)
+        return places[codes], [name for name in distinct if name not in position]
 
     def to_frame(self) -> pd.DataFrame:
         """Return the groups' own tables below one another, with columns group and n.
@@ -189,11 +188,16 @@ def apply_maps(
     pooled: CalibrationResult,
 ) -> FloatMatrix:
     """Return each row's probabilities by its map, a position in `fits` or -1."""
+    everyone = [*fits, pooled]  # of which -1 is the pooled one
+    temperatures = [fit for fit in everyone if isinstance(fit, TemperatureResult)]
+    if len(temperatures) == len(everyone):
+        tops, _, _ = describe_rows(matrix)
+        alphas = np.array([fit.inverse_temperature for fit in temperatures])
+        return scaled_softmax(matrix, tops, maps % alphas.size, alphas)
     probs = np.empty_like(matrix)
     for index in np.unique(maps):
         own = maps == index
-        fit = pooled if index == POOLED else fits[index]
-        probs[own] = fit.predict(matrix[own])
+        probs[own] = everyone[index].predict(matrix[own])
     return probs
 
 
@@ -203,23 +207,50 @@ def split_rows(
     logits: ArrayLike,
     matrix: FloatMatrix,
     classes: Classes,
-) -> list[Hashable]:
-    """Return each row's group as a plain Python value."""
+) -> tuple[list[Hashable], IntArray]:
+    """Return the different groups as plain Python values, and which each row is in."""
     if isinstance(groups, str):
         tops, _, _ = describe_rows(matrix)
-        return [classes[top] for top in tops.tolist()]
+        seen, codes = _few_integers(tops)
+        return [classes[top] for top in seen], codes
     if callable(groups):
         groups = groups(logits)
     array = door.array(groups, "groups", "groups, one per row")
     if array.ndim != 1 or array.shape[0] != len(matrix):
         must = f"{len(matrix)} groups, one per row"
         door.refuse("groups", must, f"shape {array.shape}")
+    if _is_within_few(array):
+        numbers, codes = _few_integers(array.astype(np.int64))
+        return list(numbers), codes
     items = _arrays.as_items(array)
-    for row, item in enumerate(items):
+    try:
+        distinct = list(dict.fromkeys(items))
+    except TypeError:  # one of them cannot be looked up
+        distinct = items
+    for item in distinct:
         if not _is_group(item):
+            row = next(row for row, other in enumerate(items) if other is item)
             must = "values that can be told apart, none of them missing"
             door.refuse("groups", must, f"{_arrays.describe(item)} at row {row}")
-    return items
+    position = {item: code for code, item in enumerate(distinct)}
+    codes = np.fromiter(map(position.__getitem__, items), np.int64, len(items))
+    return distinct, codes
+
+
+def _is_within_few(array: AnyArray) -> bool:
+    """Say whether these are integers with no more between them than there are rows."""
+    if array.dtype.kind not in "iu" or not np.can_cast(array.dtype, np.int64):
+        return False
+    return array.size > 0 and int(array.max()) - int(array.min()) < array.size
+
+
+def _few_integers(values: IntArray) -> tuple[list[int], IntArray]:
+    """Return the different ones in order, and where each row's stands among them."""
+    low = int(values.min()) if values.size else 0
+    offsets = values - low
+    present = np.bincount(offsets) > 0
+    distinct = (low + np.flatnonzero(present)).tolist()
+    return distinct, (np.cumsum(present) - 1)[offsets]
 
 
 def _is_group(item: Any) -> bool:

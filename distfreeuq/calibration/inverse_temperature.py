@@ -13,14 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from distfreeuq._kernels import _search
 from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq.calibration.rows import (
-    CURVATURE,
     GRADIENT,
     LOSS,
     N_SUMS,
     WRONG,
     CalibrationRows,
+    brier_slopes,
     temperature_sums,
 )
 
@@ -30,10 +31,13 @@ what remains, and the loss is known along it to the third order."""
 _ROUGH_STEP = 0.02
 """The same for a sample, which knows alpha to about three per cent."""
 _MAX_PASSES = 200
-_PATIENCE = 4
-_GRID_RATIO = 1.4
 _SAMPLE_ROWS = 1024
 _ROUGH_BOUNDS = (1e-9, 1e9)
+_NO_GUESS = np.empty(0)
+
+N_STATE = 13
+AT_BOUND = 4
+"""Of the state of a search: how many columns, and which says where it ended."""
 
 Sums = FloatMatrix
 Evaluate = Callable[[FloatArray, BoolArray], Sums]
@@ -87,6 +91,10 @@ class LossInAlpha:
             confidence=self.confidence,
         )
 
+    def slopes(self, first: float, n_points: int) -> FloatMatrix:
+        """Return the Brier score's slopes (G, J) at alphas first * 2^(j / 2)."""
+        return brier_slopes(self.rows, self.groups, self.n_groups, first, n_points)
+
     def minimise(
         self,
         bounds: tuple[float, float],
@@ -99,7 +107,7 @@ class LossInAlpha:
         `at_one` (G, 5) are the sums at alpha = 1, which every caller has at hand.
         """
         if self.brier:
-            return _minimise_on_grid(self, bounds, self.n_groups)
+            return _minimise_on_grid(self, bounds)
         guess = np.full(self.n_groups, self._pooled_guess(bounds))
         guess[self._all_correct(at_one)] = bounds[1]
         if bounds[0] <= 1.0 <= bounds[1]:
@@ -185,182 +193,61 @@ def solve_increasing(
     row of steps to one side, looks at the bound on that side; with both ends of the
     bracket seen, slow progress is answered by the geometric mean of its ends.
     """
-    search = _Search(bounds, start, bracket, last_step)
-    todo = np.ones(start.size, dtype=bool) if active is None else active.copy()
-    sums = np.zeros((start.size, N_SUMS))
+    n_groups = start.size
+    x = start.astype(np.float64)
+    state = np.empty((n_groups, N_STATE))
+    ends = np.empty((0, 2)) if bracket is None else np.column_stack(bracket)
+    _search._start_searches(*bounds, ends, state)
+    todo = np.ones(n_groups, dtype=bool) if active is None else active.copy()
+    sums = np.zeros((n_groups, N_SUMS))
     for count in range(_MAX_PASSES):
-        fresh = known if known is not None and count == 0 else evaluate(search.x, todo)
+        fresh = known if known is not None and count == 0 else evaluate(x, todo)
         sums[todo] = fresh[todo]
-        done = search.update(sums[:, GRADIENT], sums[:, CURVATURE], todo)
-        inside = done & (search.at_bound == 0)
-        _take_last_steps(search.x, sums, inside, bounds, max(last_step, _LAST_STEP))
-        todo &= ~done
-        if not todo.any():
-            break
-        search.advance(todo, guess if count == 0 else None)
-    return Minimum(search.x, sums, search.at_bound)
-
-
-def _take_last_steps(
-    alphas: FloatArray,
-    sums: Sums,
-    found: BoolArray,
-    bounds: tuple[float, float],
-    longest: float,
-) -> None:
-    """Move minimisers by the Newton step that is left, and the sums with them."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        step = np.abs(sums[:, GRADIENT] / sums[:, CURVATURE])
-    found = found & (step <= longest * alphas) & (sums[:, CURVATURE] > 0.0)
-    gradient, curvature = sums[found, GRADIENT], sums[found, CURVATURE]
-    alphas[found] = np.clip(alphas[found] - gradient / curvature, *bounds)
-    sums[found, LOSS] -= 0.5 * gradient**2 / curvature
-    sums[found, GRADIENT] = 0.0
-
-
-class _Search:
-    """The brackets of all groups, and where each looks next."""
-
-    def __init__(
-        self,
-        bounds: tuple[float, float],
-        start: FloatArray,
-        bracket: tuple[FloatArray, FloatArray] | None,
-        last_step: float,
-    ) -> None:
-        n = start.size
-        self.bounds, self.last_step = bounds, last_step
-        self.x = start.astype(np.float64)
-        self.low, self.high = np.full(n, bounds[0]), np.full(n, bounds[1])
-        self.low_seen, self.high_seen = np.zeros(n, bool), np.zeros(n, bool)
-        if bracket is not None:
-            self.low, self.high = bracket[0].copy(), bracket[1].copy()
-            self.low_seen[:], self.high_seen[:] = True, True
-        self.at_bound = np.zeros(n, dtype=np.int64)
-        self.f, self.h = np.full(n, np.nan), np.full(n, np.nan)
-        self.last_x = np.full((2, n), np.nan)  # the last two points Newton steps from
-        self.last_f, self.last_h = self.last_x.copy(), self.last_x.copy()
-        self.steps = np.zeros(n, dtype=np.int64)  # since a bracket last halved
-        self.width = np.log(self.high / self.low)
-
-    def update(self, f: FloatArray, h: FloatArray, todo: BoolArray) -> BoolArray:
-        """Take in gradients and curvatures at x; return which groups are done."""
-        low, high = self.bounds
-        self.f, self.h = f, h
-        below, above = todo & (f < 0.0), todo & (f > 0.0)
-        self.low[below], self.low_seen[below] = self.x[below], True
-        self.high[above], self.high_seen[above] = self.x[above], True
-        at_low = todo & (self.x == low) & (f >= 0.0)
-        at_high = todo & (self.x == high) & (f <= 0.0) & ~at_low
-        self.at_bound[at_low], self.at_bound[at_high] = -1, 1
-        with np.errstate(divide="ignore", invalid="ignore"):
-            step = np.abs(f / h)
-        flat = (f == 0.0) & ~(h > 0.0)
-        # where the gradient vanishes to rounding, only the ends tell root from tail
-        found = ((step <= self.last_step * self.x) & (h > 0.0)) | (
-            flat & (self.low_seen & self.high_seen)
+        left = _search._continue_searches(
+            *bounds,
+            last_step,
+            max(last_step, _LAST_STEP),
+            guess if guess is not None and count == 0 else _NO_GUESS,
+            x,
+            sums,
+            state,
+            todo.view(np.uint8),
         )
-        closed = self.high <= self.low * (1.0 + 4e-16)
-        return np.asarray(todo & (found | closed | at_low | at_high))
-
-    def advance(self, todo: BoolArray, guess: FloatArray | None) -> None:
-        """Choose the next x of the groups that are not done."""
-        interior = todo & (self.h > 0.0)
-        for store, value in (
-            (self.last_x, self.x),
-            (self.last_f, self.f),
-            (self.last_h, self.h),
-        ):
-            store[1, interior] = store[0, interior]
-            store[0, interior] = value[interior]
-
-        # a look at a bound that found the other sign resumes from the point before it
-        base = self._base()
-        proposal = self._newton(base)
-        proposal = self._cubic(proposal)
-        if guess is not None:
-            inside = (self.low < guess) & (guess <= self.high)
-            proposal = np.where(inside, guess, proposal)
-        flat = todo & (self.f == 0.0) & ~(self.h > 0.0)
-        proposal[flat] = np.where(self.low_seen[flat], np.inf, -np.inf)
-
-        middle = np.sqrt(self.low * self.high)
-        below = np.where(self.low_seen, middle, self.bounds[0])
-        above = np.where(self.high_seen, middle, self.bounds[1])
-        target = np.where(np.isnan(proposal), middle, proposal)
-        target = np.where(target <= self.low, below, target)
-        target = np.where(target >= self.high, above, target)
-
-        width = np.log(self.high / self.low)
-        halved = width <= 0.5 * self.width
-        self.width = np.where(halved, width, self.width)
-        self.steps = np.where(halved, 0, self.steps + 1)
-        slow = self.steps >= _PATIENCE
-        target = np.where(slow & ~self.high_seen & (self.f < 0.0), above, target)
-        target = np.where(slow & ~self.low_seen & (self.f > 0.0), below, target)
-        stuck = slow & self.low_seen & self.high_seen
-        target = np.where(stuck, middle, target)
-        self.steps = np.where(slow, 0, self.steps)
-        self.x = np.where(todo, target, self.x)
-
-    def _base(self) -> IntArray:
-        """Return which of the last two points has the shorter Newton step, 0 or 1."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            steps = np.abs(self.last_f / self.last_h)
-        return np.where(steps[1] < steps[0], 1, 0)
-
-    def _newton(self, base: IntArray) -> FloatArray:
-        everyone = np.arange(base.size)
-        x, f, h = (v[base, everyone] for v in (self.last_x, self.last_f, self.last_h))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(x - f / h)
-
-    def _cubic(self, newton: FloatArray) -> FloatArray:
-        """Return where the inverse cubic through the last two points has gradient 0.
-
-        Taken only where it agrees with Newton's step on side and rough length.
-        """
-        (x, x0), (f, f0), (h, h0) = self.last_x, self.last_f, self.last_h
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            rise = f - f0
-            t = -f0 / rise
-            cubic = (
-                (1.0 + 2.0 * t) * (1.0 - t) ** 2 * x0
-                + t * (1.0 - t) ** 2 * rise / h0
-                + t * t * (3.0 - 2.0 * t) * x
-                + t * t * (t - 1.0) * rise / h
-            )
-            agrees = np.abs(cubic - newton) <= 0.5 * np.abs(newton - x)
-        return np.where(agrees, cubic, newton)
+        if not left:
+            break
+    return Minimum(x, sums, state[:, AT_BOUND].astype(np.int64))
 
 
-def _minimise_on_grid(
-    evaluate: Evaluate, bounds: tuple[float, float], n_groups: int
-) -> Minimum:
+def _minimise_on_grid(losses: LossInAlpha, bounds: tuple[float, float]) -> Minimum:
     """Compare all local minima that a grid of alphas brackets, and the bounds."""
     low, high = bounds
-    n_points = 2 + int(np.log(high / low) / np.log(_GRID_RATIO))
-    grid = np.geomspace(low, high, n_points)
-    grid[0], grid[-1] = low, high
-    everyone = np.ones(n_groups, dtype=bool)
-    seen = np.stack([evaluate(np.full(n_groups, a), everyone) for a in grid])
+    n_groups = losses.n_groups
+    n_points = max(1, int(np.ceil(2.0 * np.log2(high / low) - 1e-6)))
+    grid = np.append(low * 2.0 ** (0.5 * np.arange(n_points)), high)
+    at_low = losses(np.full(n_groups, low))
+    at_high = losses(np.full(n_groups, high))
+    slopes = np.column_stack([losses.slopes(low, n_points), at_high[:, GRADIENT]]).T
 
-    at_high = seen[-1, :, LOSS] < seen[0, :, LOSS]
+    is_high = at_high[:, LOSS] < at_low[:, LOSS]
     best = Minimum(
-        alphas=np.where(at_high, high, low),
-        sums=np.where(at_high[:, None], seen[-1], seen[0]),
-        at_bound=np.where(at_high, 1, -1),
+        alphas=np.where(is_high, high, low),
+        sums=np.where(is_high[:, None], at_high, at_low),
+        at_bound=np.where(is_high, 1, -1),
     )
-    slopes = seen[:, :, GRADIENT]
+    seen_last = is_high
+    everyone = np.arange(n_groups)
     brackets = (slopes[:-1] < 0.0) & (slopes[1:] > 0.0)
     order = np.cumsum(brackets, axis=0)
     for rank in range(1, int(order.max(initial=0)) + 1):
         which = (brackets & (order == rank)).argmax(axis=0)
         some = order[-1] >= rank
+        below, above = slopes[which, everyone], slopes[which + 1, everyone]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.clip(np.where(some, below / (below - above), 0.5), 0.01, 0.99)
         solved = solve_increasing(
-            evaluate,
+            losses,
             bounds,
-            np.sqrt(grid[which] * grid[which + 1]),
+            grid[which] * (grid[which + 1] / grid[which]) ** share,
             bracket=(grid[which], grid[which + 1]),
             active=some,
         )
@@ -370,5 +257,7 @@ def _minimise_on_grid(
             sums=np.where(better[:, None], solved.sums, best.sums),
             at_bound=np.where(better, 0, best.at_bound),
         )
-    evaluate(best.alphas, everyone)  # leaves the confidences at the minimum behind
+        seen_last = np.where(some, better, seen_last)
+    if not seen_last.all():  # confidences are to be left behind at the minimum
+        losses(best.alphas, ~seen_last)
     return best

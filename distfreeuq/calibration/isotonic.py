@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from distfreeuq._kernels import _scaling
 from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq._validate import Door
 from distfreeuq.calibration.result import CalibrationResult, change_fields, outcome_of
-from distfreeuq.calibration.rows import CalibrationRows, describe_rows, read_weights
+from distfreeuq.calibration.rows import (
+    CalibrationRows,
+    count_blocks,
+    describe_rows,
+    read_weights,
+)
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import read_only
+from distfreeuq.threads import threads_for
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from statsmodels.iolib.summary import Summary
+
+_SEARCH = 4
+"""What looking up a place on a curve costs, in entries that are only read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -168,7 +179,7 @@ def isotonic_calibration(
     """
     door = Door("isotonic_calibration")
     matrix, names = door.probs(probs, classes=classes)
-    n, n_classes = matrix.shape
+    n = matrix.shape[0]
     if n == 0:
         door.refuse("probs", "of shape (n, K) with n >= 1", f"shape {matrix.shape}")
     tops, _, _ = describe_rows(matrix)
@@ -181,11 +192,7 @@ def isotonic_calibration(
         logit_range=np.nan,
         logit_norm=np.nan,
     )
-    columns = range(n_classes) if n_classes > 2 else [1]
-    curves = [
-        fit_curve(matrix[:, k], (rows.labels == k).astype(np.float64), rows.weights)
-        for k in columns
-    ]
+    curves = fit_curves(rows)
     knots = tuple(read_only(curve[0]) for curve in curves)
     values = tuple(read_only(curve[1]) for curve in curves)
     after = outcome_of(rows, apply_curves(matrix, knots, values))
@@ -198,17 +205,35 @@ def isotonic_calibration(
     )
 
 
+def fit_curves(rows: CalibrationRows) -> list[tuple[FloatArray, FloatArray, int]]:
+    """Return the best curve of each class, or of class 1 alone if there are two.
+
+    On as many threads as there are: sorting, the most of it, is done without the lock.
+    """
+    counted = rows.weights > 0.0
+
+    def fit(k: int) -> tuple[FloatArray, FloatArray, int]:
+        targets = (rows.labels[counted] == k).astype(np.float64)
+        return fit_curve(rows.logits[counted, k], targets, rows.weights[counted])
+
+    columns = range(rows.n_classes) if rows.n_classes > 2 else [1]
+    threads = min(len(columns), threads_for(rows.logits.size))
+    if threads == 1:
+        return [fit(k) for k in columns]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(fit, columns))
+
+
 def fit_curve(
     x: FloatArray, targets: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray, int]:
     """Return knots, values and the number of blocks of the best non-decreasing curve.
 
-    A block is kept by its first and last x alone, which interpolate to the rest.
+    Weights are positive. A block is kept by its first and last x alone, which
+    interpolate to the rest.
     """
     from scipy.optimize import isotonic_regression
 
-    counted = weights > 0.0
-    x, targets, weights = x[counted], targets[counted], weights[counted]
     distinct, which = np.unique(x.astype(np.float64), return_inverse=True)
     mass = np.bincount(which, weights=weights)
     means = np.bincount(which, weights=weights * targets) / mass
@@ -224,13 +249,14 @@ def apply_curves(
     probs: FloatMatrix, knots: tuple[FloatArray, ...], values: tuple[FloatArray, ...]
 ) -> FloatMatrix:
     """Return calibrated rows of probabilities, in the precision of `probs`."""
-    if len(knots) == 1:
-        of_one = np.interp(probs[:, 1], knots[0], values[0])
-        return np.column_stack([1.0 - of_one, of_one]).astype(probs.dtype, copy=False)
-    curves = np.column_stack(
-        [np.interp(probs[:, k], knots[k], values[k]) for k in range(len(knots))]
+    out = np.empty_like(probs)
+    _scaling._apply_curves(
+        probs,
+        np.concatenate(knots),
+        np.concatenate(values),
+        np.cumsum([0, *(curve.size for curve in knots)]),
+        np.empty((count_blocks(probs), probs.shape[1])),
+        out,
+        threads_for(_SEARCH * probs.size),
     )
-    sums = curves.sum(axis=1, keepdims=True)
-    uniform = np.full_like(curves, 1.0 / len(knots))
-    np.divide(curves, sums, out=uniform, where=sums > 0.0)
-    return uniform.astype(probs.dtype, copy=False)
+    return out

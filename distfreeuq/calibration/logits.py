@@ -6,10 +6,13 @@ import numpy as np
 
 from distfreeuq import _labels
 from distfreeuq._arrays import listed
+from distfreeuq._kernels import _scaling
 from distfreeuq._typing import ArrayLike, Classes, FloatMatrix
 from distfreeuq._validate import Door
+from distfreeuq.threads import threads_for
 
 SMALLEST_FLOOR = 1e-300
+_BLOCK_ENTRIES = 1 << 14
 
 
 def to_logits(probs: ArrayLike, *, floor: float = 1e-12) -> FloatMatrix:
@@ -42,8 +45,12 @@ def to_logits(probs: ArrayLike, *, floor: float = 1e-12) -> FloatMatrix:
     if lowest == 1.0:
         door.refuse("floor", must, "1.0")
     tiniest = float(np.finfo(matrix.dtype).tiny)
-    logits = np.maximum(matrix, matrix.dtype.type(max(lowest, tiniest)))
-    return np.log(logits, out=logits)
+    smallest = float(matrix.dtype.type(max(lowest, tiniest)))
+    logits = np.empty_like(matrix)
+    n_blocks = max(1, matrix.size // _BLOCK_ENTRIES)
+    threads = threads_for(matrix.size)
+    _scaling._log_entries(matrix, smallest, logits, n_blocks, threads)
+    return logits
 
 
 def read_logits(

@@ -10,6 +10,7 @@ import numpy as np
 from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq._validate import Door
 from distfreeuq.calibration.binary_logistic import fit_binary
+from distfreeuq.calibration.linear_loss import linear_softmax
 from distfreeuq.calibration.logits import read_new_logits
 from distfreeuq.calibration.multinomial_logistic import fit_multinomial
 from distfreeuq.calibration.result import (
@@ -22,7 +23,6 @@ from distfreeuq.calibration.result import (
 )
 from distfreeuq.calibration.rows import read_rows
 from distfreeuq.calibration.vector import read_ridge, warn_lost
-from distfreeuq.calibration.vector_loss import affine_softmax
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import read_only
 
@@ -257,12 +257,3 @@ def platt_scaling(
         ridge=ridge,
         smoothing=smoothing,
     )
-
-
-def linear_softmax(
-    logits: FloatMatrix, coef: FloatMatrix, bias: FloatArray
-) -> FloatMatrix:
-    """Return softmax(logits @ coef.T + bias) by rows, in the logits' precision."""
-    mapped = logits.astype(np.float64) @ coef.T
-    probs = affine_softmax(mapped, np.ones(len(bias)), bias)
-    return probs.astype(logits.dtype, copy=False)

@@ -186,7 +186,8 @@ def change_fields(
 def weighted_mean(losses: FloatArray, weights: FloatArray) -> float:
     """Return the mean loss; one of a row without weight counts not, even if inf."""
     counted = weights > 0.0
-    return float(weights[counted] @ losses[counted]) / float(weights.sum())
+    # not by BLAS, whose threads would stay behind and wait actively
+    return float((weights[counted] * losses[counted]).sum()) / float(weights.sum())
 
 
 def nll_of(probs: FloatMatrix, labels: IntArray) -> FloatArray:

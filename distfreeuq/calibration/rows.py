@@ -174,6 +174,29 @@ def temperature_sums(
     return np.asarray(blocks.sum(axis=0))
 
 
+def brier_slopes(
+    rows: CalibrationRows, groups: IntArray, n_groups: int, first: float, n_points: int
+) -> FloatMatrix:
+    """Return the Brier score's derivatives (G, J) at alphas first * 2^(j / 2).
+
+    In one pass, to about ten digits.
+    """
+    n_blocks = count_blocks(rows.logits)
+    blocks = np.zeros((n_blocks, n_groups, n_points))
+    _scaling._sum_brier_slopes(
+        rows.logits,
+        rows.labels,
+        rows.tops,
+        rows.weights,
+        groups,
+        first,
+        np.empty((n_blocks, 2 * _scaling._lanes() * rows.n_classes)),
+        blocks,
+        threads_for(rows.logits.size),
+    )
+    return np.asarray(blocks.sum(axis=0))
+
+
 def scaled_softmax(
     logits: FloatMatrix, tops: IntArray, groups: IntArray, alphas: FloatArray
 ) -> FloatMatrix:

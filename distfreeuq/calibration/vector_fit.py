@@ -1,9 +1,4 @@
-"""Scales and biases of smallest loss, with their standard errors.
-
-Passes over all rows are what a fit costs. The optimum for a sample of them is a start
-from which few gradients are left, with the sample's Hessian as their metric; the one
-Hessian of all rows, which the standard errors need, makes the last step.
-"""
+"""Scales and biases of smallest loss, with their standard errors."""
 
 from __future__ import annotations
 
@@ -13,19 +8,14 @@ import numpy as np
 
 from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix
 from distfreeuq.calibration.inverse_temperature import rough_alpha
-from distfreeuq.calibration.newton import Curvature, minimise_convex
+from distfreeuq.calibration.newton import Curvature
 from distfreeuq.calibration.rows import CalibrationRows
+from distfreeuq.calibration.sampled_newton import NEAR, minimise_from_sample
 from distfreeuq.calibration.vector_loss import FLAT, ScoreProducts, VectorLoss
+from distfreeuq.covariate_shift.blas import on_one_blas_thread
 
 MAX_HESSIAN_PARAMETERS = 1000
 """Beyond these no Hessian is made: L-BFGS, and no standard errors."""
-_SAMPLE_PER_PARAMETER = 25
-_SAMPLE_RIDGE = 1e-3
-_METRIC_RIDGE = 1e-5
-_SAMPLE_TOLERANCE = 1e-6
-_NEAR = 1e-12
-"""Squared Newton decrement at which the last Hessian is made: it is then that of the
-optimum to six digits, and its step leaves the parameters right to twelve."""
 
 
 class VectorFit(NamedTuple):
@@ -37,6 +27,7 @@ class VectorFit(NamedTuple):
     lost: BoolArray
 
 
+@on_one_blas_thread
 def fit_vector(rows: CalibrationRows, ridge: float) -> VectorFit:
     """Fit softmax(scale * logits + bias) by maximum likelihood, with a ridge."""
     n_classes = rows.n_classes
@@ -54,7 +45,7 @@ def fit_vector(rows: CalibrationRows, ridge: float) -> VectorFit:
         curvature = problem.factor(hessian)
         std_err = _sandwich(curvature, scores.total / rows.total_weight**2, free)
         step = curvature.solve(gradient)
-        if gradient @ step <= _NEAR:
+        if gradient @ step <= NEAR:
             theta = theta - step
         if curvature.is_singular:
             theta = _least_departure(problem, theta, curvature)
@@ -90,29 +81,8 @@ def minimise(problem: VectorLoss) -> FloatArray:
     if size > MAX_HESSIAN_PARAMETERS:
         return minimise_without_hessian(problem)
     price = 2.0 + size / 30.0  # of a Hessian in gradients, as measured
-    start, metric = rough_alpha(problem.rows) * problem.neutral, None
-    stride = problem.rows.n // (_SAMPLE_PER_PARAMETER * size)
-    if stride >= 3:
-        rows, free, ridge = problem.rows.every(stride), problem.free, problem.ridge
-        # without a ridge, classes that the sample lacks would run off
-        sample = VectorLoss(rows, free, max(ridge, _SAMPLE_RIDGE))
-        start = minimise_convex(
-            sample.evaluate,
-            sample.rough_curvature,
-            start,
-            price=price,
-            tolerance=_SAMPLE_TOLERANCE,
-        )
-        sample = VectorLoss(rows, free, max(ridge, _METRIC_RIDGE))
-        metric = sample.rough_curvature(start)
-    return minimise_convex(
-        problem.evaluate,
-        problem.curvature,
-        start,
-        metric=metric,
-        price=price,
-        tolerance=_NEAR,
-    )
+    start = rough_alpha(problem.rows) * problem.neutral
+    return minimise_from_sample(problem, start, price)
 
 
 def minimise_without_hessian(problem: VectorLoss) -> FloatArray:

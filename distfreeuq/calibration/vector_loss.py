@@ -90,6 +90,10 @@ class VectorLoss:
     def __init__(self, rows: CalibrationRows, free: BoolArray, ridge: float) -> None:
         self.rows, self.free, self.ridge = rows, free, ridge
 
+    def on(self, rows: CalibrationRows, ridge: float) -> VectorLoss:
+        """Return the same loss for other rows."""
+        return VectorLoss(rows, self.free, ridge)
+
     @property
     def neutral(self) -> FloatArray:
         """The free parameters that leave the logits as they are."""

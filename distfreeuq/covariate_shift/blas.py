@@ -1,13 +1,27 @@
-"""One BLAS thread for the many small products of a network's training."""
+"""One BLAS thread for fits that make many small products."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ctypes
+import importlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, wraps
-from typing import Any, ParamSpec, TypeVar
+from threading import Lock
+from typing import NamedTuple, ParamSpec, TypeVar
 
 _Arguments = ParamSpec("_Arguments")
 _Value = TypeVar("_Value")
+
+_LINKED = ("numpy.linalg._umath_linalg", "scipy.linalg._fblas")
+"""Modules that are linked against a BLAS each, most often not the same one."""
+_NAMES = (
+    ("scipy_openblas_get_num_threads64_", "scipy_openblas_set_num_threads64_"),
+    ("scipy_openblas_get_num_threads", "scipy_openblas_set_num_threads"),
+    ("openblas_get_num_threads64_", "openblas_set_num_threads64_"),
+    ("openblas_get_num_threads", "openblas_set_num_threads"),
+    ("MKL_Get_Max_Threads", "MKL_Set_Num_Threads"),
+)
 
 
 def on_one_blas_thread(
@@ -15,28 +29,77 @@ def on_one_blas_thread(
 ) -> Callable[_Arguments, _Value]:
     """Let a function's matrix products run on one thread.
 
-    A product of a minibatch takes microseconds: waking a second thread costs as much as
-    it saves, and many times more where other programs have the cores (BLAS threads wait
-    actively). With one, results do not depend on the number of threads either. Needs
-    threadpoolctl, which scikit-learn brings along; without it nothing is changed, and
-    ``OPENBLAS_NUM_THREADS=1`` does the same.
+    A small product takes microseconds: waking a second thread costs as much as it
+    saves. BLAS threads then wait actively for the next one, for milliseconds, on the
+    cores that our own kernels or other programs want: fits that alternate between the
+    two took several times as long on two cores as on one. With one, results do not
+    depend on the number of threads either. Where the BLAS is none that we know,
+    nothing is changed, and ``OPENBLAS_NUM_THREADS=1`` does the same.
     """
 
     @wraps(function)
     def limited(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Value:
-        controller = _controller()
-        if controller is None:
-            return function(*args, **kwargs)
-        with controller.limit(limits=1, user_api="blas"):
+        with _one_thread():
             return function(*args, **kwargs)
 
     return limited
 
 
-@cache
-def _controller() -> Any:
+class _Switch(NamedTuple):
+    """Reads and sets the number of threads of one library."""
+
+    read: Callable[[], int]
+    set: Callable[[int], object]
+
+
+_lock = Lock()
+_depth = 0
+_before: list[int] = []
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Hold BLAS to one thread from the first fit under way to the end of the last."""
+    global _depth
+    switches = _switches()
+    with _lock:
+        _depth += 1
+        if _depth == 1:
+            _before[:] = [switch.read() for switch in switches]
+            for switch in switches:
+                switch.set(1)
     try:
-        from threadpoolctl import ThreadpoolController
-    except ImportError:
-        return None
-    return ThreadpoolController()
+        yield
+    finally:
+        with _lock:
+            _depth -= 1
+            if _depth == 0:
+                for switch, before in zip(switches, _before, strict=True):
+                    switch.set(before)
+
+
+@cache
+def _switches() -> tuple[_Switch, ...]:
+    """Return a switch for each BLAS that NumPy and SciPy are linked against."""
+    found: dict[int, _Switch] = {}
+    for name in _LINKED:
+        try:  # looking a name up in an extension finds it in what it is linked against
+            library = ctypes.CDLL(str(importlib.import_module(name).__file__))
+        except (ImportError, OSError):
+            continue
+        for getter, setter in _NAMES:
+            read, set_to = (
+                getattr(library, getter, None),
+                getattr(library, setter, None),
+            )
+            if read is None or set_to is None:
+                continue
+            read.restype, set_to.argtypes, set_to.restype = (
+                ctypes.c_int,
+                [ctypes.c_int],
+                None,
+            )
+            address = ctypes.cast(set_to, ctypes.c_void_p).value or 0
+            found[address] = _Switch(read, set_to)
+            break
+    return tuple(found.values())

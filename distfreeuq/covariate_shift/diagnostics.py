@@ -28,7 +28,8 @@ def effective_sample_size(weights: FloatArray) -> float:
     if largest == 0.0:
         return 0.0
     scaled = weights / largest
-    return float(scaled.sum() ** 2 / (scaled @ scaled))
+    # not by BLAS, whose threads would stay behind and wait actively
+    return float(scaled.sum() ** 2 / np.square(scaled).sum())
 
 
 def largest_share(weights: FloatArray) -> float:

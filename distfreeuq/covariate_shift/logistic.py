@@ -9,12 +9,14 @@ import numpy as np
 
 from distfreeuq._persistence import register
 from distfreeuq._typing import BoolArray, BoolMatrix, FloatArray, FloatMatrix
+from distfreeuq.covariate_shift.blas import on_one_blas_thread
 from distfreeuq.covariate_shift.logistic_rows import LogisticRows
 from distfreeuq.covariate_shift.networks import standardisation
 from distfreeuq.results import read_only
 
 _MOST_FOR_INFERENCE = 250_000
 """Entries of the matrix up to which statsmodels fits it in a fraction of a second."""
+_BLOCK_ENTRIES = 1 << 15
 _SEPARATED = 25.0
 """Log-odds of the unpenalised fit beyond which it has run away: separated samples."""
 
@@ -69,8 +71,11 @@ class LogisticLearner:
         self.center, self.scale = standardisation(x)
         n, d = x.shape
         design = np.empty((n, d + 1))
-        np.subtract(x, self.center, out=design[:, :d])
-        design[:, :d] /= self.scale
+        step = max(1, _BLOCK_ENTRIES // (d + 1))
+        for start in range(0, n, step):  # blocks that stay in the cache
+            block = slice(start, start + step)
+            away = x[block] - self.center
+            np.divide(away, self.scale, out=design[block, :d])
         design[:, d] = 1.0
         penalty = np.append(np.full(d, ridge), 0.0)
         self.rows = LogisticRows(design, is_target.astype(np.float64), penalty)
@@ -88,6 +93,7 @@ class LogisticLearner:
             glm_std_err=std_err,
         )
 
+    @on_one_blas_thread
     def held_out_log_odds(self, fits: BoolMatrix) -> FloatMatrix:
         """Return all rows' log-odds (n, r) by fits on the rows that r columns mark."""
         thetas = self.rows.fit_parts(fits, self.theta, self.metric)

@@ -1,6 +1,6 @@
 """Ridge logistic regressions on one matrix: on all its rows, and on several parts.
 
-A pass reads the matrix once, in blocks that stay in the cache, for all parts together.
+A pass reads the matrix once, for all parts together.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from scipy import special
 
 from distfreeuq._typing import BoolMatrix, FloatArray, FloatMatrix
 from distfreeuq.calibration.gram import Gram
+from distfreeuq.calibration.logistic_sums import logistic_sums
 from distfreeuq.calibration.newton import Curvature, minimise_convex
 from distfreeuq.covariate_shift.blas import on_one_blas_thread
 
-_BLOCK_ENTRIES = 1 << 16
 _MOST_BY_NEWTON = 400
 """Columns up to which a Hessian is made; beyond, L-BFGS does without."""
 _TOLERANCE = 1e-14
@@ -45,31 +45,17 @@ class LogisticRows:
     penalty: FloatArray
 
     def evaluate(
-        self, thetas: FloatMatrix, parts: FloatMatrix, *, losses_too: bool = True
+        self, thetas: FloatMatrix, parts: FloatMatrix
     ) -> tuple[FloatArray, FloatMatrix]:
         """Return mean losses (r,) and gradients (p, r) at thetas (p, r).
 
         Of the rows that r columns of ones and zeros (n, r) mark.
         """
-        n, p = self.design.shape
-        losses = np.zeros(thetas.shape[1])
-        gradients = np.zeros(thetas.shape)
-        step = max(64, _BLOCK_ENTRIES // p)
-        for start in range(0, n, step):
-            block = slice(start, start + step)
-            rows, labels = self.design[block], self.labels[block, None]
-            log_odds = rows @ thetas
-            gradients += rows.T @ (parts[block] * (special.expit(log_odds) - labels))
-            if losses_too:
-                losses += np.einsum(
-                    "ij,ij->j",
-                    parts[block],
-                    np.logaddexp(0.0, log_odds) - labels * log_odds,
-                )
+        sums = logistic_sums(self.design, self.labels, parts, thetas.T)
         sizes = parts.sum(axis=0)
         pulled = self.penalty[:, None] * thetas
-        losses += 0.5 * np.einsum("ij,ij->j", thetas, pulled)
-        return losses / sizes, (gradients + pulled) / sizes
+        losses = sums[:, 0] + 0.5 * np.einsum("ij,ij->j", thetas, pulled)
+        return losses / sizes, (sums[:, 1:].T + pulled) / sizes
 
     def curvature(self, theta: FloatArray, part: FloatArray) -> Curvature:
         """Return the Hessian of the mean loss of a part (n,)."""
@@ -92,7 +78,7 @@ class LogisticRows:
             every = slice(None, None, n // _SAMPLE)
             few = LogisticRows(
                 np.ascontiguousarray(self.design[every]),
-                self.labels[every],
+                np.ascontiguousarray(self.labels[every]),
                 self.penalty,
             )
             start = few.fit_everyone()[0]
@@ -120,7 +106,7 @@ class LogisticRows:
         thetas = np.repeat(start[:, None], marks.shape[1], axis=1)
         before = np.full(thetas.shape[1], np.inf)
         for _ in range(_MAX_STEPS):
-            gradients = self.evaluate(thetas, marks, losses_too=False)[1]
+            gradients = self.evaluate(thetas, marks)[1]
             steps = metric.solve(gradients)
             decrements = np.einsum("ij,ij->j", gradients, steps)
             if (decrements > _CONTRACTION * before).any():

@@ -18,6 +18,8 @@ from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
 from distfreeuq.covariate_shift.blas import on_one_blas_thread
 from distfreeuq.results import read_only
 
+_BLOCK_ENTRIES = 1 << 15
+
 
 class Parameters(NamedTuple):
     """What Adam moves, in place: d inputs, h hidden units, K outputs.
@@ -221,9 +223,16 @@ def standardisation(x: FloatMatrix) -> tuple[FloatArray, FloatArray]:
 
     A column whose spread is rounding error of its level counts as constant.
     """
+    n, d = x.shape
     center = x.mean(axis=0, dtype=np.float64)
-    scale = x.std(axis=0, dtype=np.float64)
-    level = np.abs(x).max(axis=0, initial=0.0)
+    squares, level = np.zeros(d), np.zeros(d)
+    step = max(1, _BLOCK_ENTRIES // max(d, 1))
+    for start in range(0, n, step):  # blocks that stay in the cache
+        block = x[start : start + step]
+        away = block - center
+        squares += np.einsum("ij,ij->j", away, away)
+        level = np.maximum(level, np.maximum(block.max(axis=0), -block.min(axis=0)))
+    scale = np.sqrt(squares / n)
     rounding = 16.0 * float(np.finfo(x.dtype).eps) * level
     return center, np.where(scale > rounding, scale, 1.0)
 

@@ -12,7 +12,7 @@ SIZES = (0.0, 1e-8, 1.0, 30.0, 1e4)
 
 
 @st.composite
-def logit_rows(draw, max_rows=12, max_classes=40):
+def logit_rows(draw, max_rows=40, max_classes=80):
     """Draw logits, labels, weights (some zero), groups and an alpha per group."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, n_classes = draw(st.integers(1, max_rows)), draw(st.integers(2, max_classes))
@@ -154,6 +154,26 @@ def test_gradient_and_curvature_are_derivatives_of_the_loss(rows, brier):
     np.testing.assert_allclose(middle[:, 2], bend, rtol=1e-5, atol=1e-7 * size)
 
 
+@given(logit_rows(), st.sampled_from([1e-3, 0.1, 2.0]), st.integers(1, 30))
+def test_brier_slopes_on_a_grid(rows, first, n_points):
+    n_classes, n_groups = rows["logits"].shape[1], rows["alphas"].size
+    sums = np.zeros((3, n_groups, n_points))
+    own = [rows[name] for name in ("labels", "weights", "groups")]
+    kernel._sum_brier_slopes(
+        rows["logits"],
+        own[0],
+        tops_of(rows["logits"])[0],
+        *own[1:],
+        first,
+        np.full((3, 2 * kernel._lanes() * n_classes), np.nan),
+        sums,
+        1,
+    )
+    alphas = first * 2.0 ** (0.5 * np.arange(n_points))
+    expected = twin.brier_slopes(rows["logits"], *own, n_groups, alphas)
+    assert_close(sums.sum(axis=0), expected, rtol=1e-8)
+
+
 @given(logit_rows())
 def test_scaled_softmax(rows):
     tops, _ = tops_of(rows["logits"])
@@ -275,3 +295,52 @@ def test_the_exponential_is_accurate_everywhere():
     # the exponent itself is rounded once more: an error of |x| ulps, as of alpha * x
     error = np.abs(out[:, 1] / out[:, 0] / np.exp(x) - 1.0)
     assert (error <= 3e-16 * (3.0 + np.abs(x))).all()
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([np.float32, np.float64]))
+def test_logarithms_of_entries(seed, dtype):
+    rng = np.random.default_rng(seed)
+    entries = rng.random((7, 5)) * rng.choice([0.0, 1e-30, 1e-9, 1.0, 1.0], (7, 5))
+    entries = entries.astype(dtype)
+    out = np.empty_like(entries)
+    floor = float(dtype(rng.choice([1e-37, 1e-12, 0.3])))
+    kernel._log_entries(entries, floor, out, 3, 1)
+    expected = twin.logarithms(entries, floor)
+    np.testing.assert_allclose(
+        out, expected, rtol=2e-7 if dtype == np.float32 else 3e-16
+    )
+
+
+def test_the_logarithm_is_accurate_everywhere():
+    near_one = 1.0 + np.linspace(-0.5, 0.5, 40_001)
+    x = np.concatenate([near_one, np.geomspace(1e-300, 1e300, 40_001)])[None, :]
+    out = np.empty_like(x)
+    kernel._log_entries(x, 1e-300, out, 1, 1)
+    exact = np.log(x.astype(np.longdouble))
+    ulps = np.abs((out - exact) / np.spacing(np.abs(exact).astype(np.float64)))
+    assert float(ulps.max()) < 1.0
+    assert (x == 1.0).any() and not out[x == 1.0].any()
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([np.float32, np.float64]))
+def test_curves_applied_to_rows(seed, dtype):
+    rng = np.random.default_rng(seed)
+    n, n_classes = rng.integers(1, 30), rng.integers(2, 6)
+    probs = rng.choice(np.linspace(0.0, 1.0, 9), (n, n_classes)).astype(dtype)
+    curves = []
+    for _ in range(n_classes if n_classes > 2 else 1):
+        knots = np.unique(rng.choice(np.linspace(0.0, 1.0, 17), rng.integers(1, 12)))
+        flat = rng.choice([0.0, 1.0])  # curves that are zero on some rows
+        curves.append((knots, flat * np.sort(rng.random(knots.size).round(1))))
+    out = np.full_like(probs, np.nan)
+    kernel._apply_curves(
+        probs,
+        np.concatenate([knots for knots, _ in curves]),
+        np.concatenate([values for _, values in curves]),
+        np.cumsum([0, *(knots.size for knots, _ in curves)]),
+        np.full((2, n_classes), np.nan),
+        out,
+        1,
+    )
+    expected = twin.apply_curves(probs, curves)
+    assert_close(out, expected, rtol=1e-7 if dtype == np.float32 else 1e-14)

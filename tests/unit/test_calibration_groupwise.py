@@ -28,6 +28,23 @@ def test_each_group_is_fitted_by_itself():
     assert fit.counts.sum() == 600
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.int64, object])
+@pytest.mark.parametrize("numbers", [(5, 7), (127, 3), (100, 0)])
+def test_groups_may_be_any_integers(dtype, numbers):
+    logits, labels, site = draws()
+    groups = np.where(site == "north", *numbers).astype(dtype)
+    fit = dfu.groupwise_calibration("temperature", logits, labels, groups=groups)
+    named = dfu.groupwise_calibration("temperature", logits, labels, groups=site)
+    assert fit.names == tuple(sorted(numbers))
+    order = np.argsort(numbers)
+    assert [f.temperature for f in fit.fits] == [
+        named.fits[k].temperature for k in order
+    ]
+    np.testing.assert_array_equal(
+        fit.predict(logits, groups=groups.tolist()), named.predict(logits, groups=site)
+    )
+
+
 def test_predicted_classes_are_class_wise_temperature_scaling():
     logits, labels, _ = draws()
     by_group = dfu.groupwise_calibration(dfu.temperature_scaling, logits, labels)

@@ -1,0 +1,152 @@
+"""The loss of Platt scaling: value, gradient, Hessian, and what its rows become."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from distfreeuq._kernels import _linear
+from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix, IntMatrix
+from distfreeuq.calibration.newton import Curvature
+from distfreeuq.calibration.rows import CalibrationRows, count_blocks
+from distfreeuq.calibration.vector_loss import ABSENT_BIAS
+from distfreeuq.threads import threads_for
+
+_MAX_BLOCKS = 16
+_MAX_ENTRIES = 1 << 22
+
+
+def linear_softmax(
+    logits: FloatMatrix, coef: FloatMatrix, bias: FloatArray
+) -> FloatMatrix:
+    """Return softmax(logits @ coef.T + bias) by rows, in the logits' precision."""
+    probs = np.empty_like(logits)
+    _linear._linear_softmax(
+        logits,
+        np.ascontiguousarray(coef),
+        np.ascontiguousarray(bias),
+        probs,
+        count_blocks(logits),
+        threads_for(logits.size),
+    )
+    return probs
+
+
+class LinearLoss:
+    """Mean NLL plus ridge, as a function of the change of the free classes' logits.
+
+    theta, of shape (F, K + 1) when unravelled, is added to the identity map: class k's
+    new logit is z_k + theta_k @ (z, 1).
+
+    Parameters
+    ----------
+    rows : CalibrationRows
+    free : ndarray (K,)
+        A class that is not free keeps its logit, with the bias `ABSENT_BIAS`.
+    ridge : float
+    """
+
+    __slots__ = ("free", "n_features", "n_free", "ridge", "rows")
+
+    def __init__(self, rows: CalibrationRows, free: BoolArray, ridge: float) -> None:
+        self.rows, self.free, self.ridge = rows, free, ridge
+        self.n_free = int(free.sum())
+        self.n_features = rows.n_classes + 1
+
+    def on(self, rows: CalibrationRows, ridge: float) -> LinearLoss:
+        """Return the same loss for other rows."""
+        return LinearLoss(rows, self.free, ridge)
+
+    def expand(self, theta: FloatArray) -> tuple[FloatMatrix, FloatArray]:
+        """Return the coefficients (K, K) and biases (K,) of all classes."""
+        n_classes = self.rows.n_classes
+        full = np.eye(n_classes, self.n_features)
+        full[~self.free, -1] = ABSENT_BIAS
+        full[self.free] += theta.reshape(self.n_free, self.n_features)
+        return np.ascontiguousarray(full[:, :-1]), full[:, -1].copy()
+
+    def multiple_of_identity(self, alpha: float) -> FloatArray:
+        """Return the parameters of logits times alpha, the nearest to no change."""
+        change = (alpha - 1.0) * np.eye(self.rows.n_classes, self.n_features)[self.free]
+        return np.asarray((change - change.mean(axis=0)).ravel())
+
+    def evaluate(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return the loss and its gradient."""
+        rows, n_classes = self.rows, self.rows.n_classes
+        width = 1 + n_classes * self.n_features
+        sums = np.zeros((self._count_blocks(width), width))
+        _linear._sum_linear_nll(
+            rows.logits,
+            rows.labels,
+            rows.weights,
+            *self.expand(theta),
+            sums,
+            threads_for(rows.logits.size * n_classes),
+        )
+        means = sums.sum(axis=0) / rows.total_weight
+        gradient = means[1:].reshape(n_classes, self.n_features)[self.free].ravel()
+        loss = float(means[0]) + 0.5 * self.ridge * float(theta @ theta)
+        return loss, gradient + self.ridge * theta
+
+    def curvature(self, theta: FloatArray) -> Curvature:
+        """Return the factored Hessian."""
+        return self.factor(self.products(theta)[0])
+
+    rough_curvature = curvature
+
+    def factor(self, hessian: FloatMatrix) -> Curvature:
+        """Return the Hessian, factored; it knows along what the loss is constant."""
+        if self.ridge > 0.0:
+            return Curvature(hessian, np.zeros((len(hessian), 0)))
+        # the same change of every class's logit changes nothing; those that are not
+        # free have no mass
+        level = np.full((self.n_free, 1), 1.0 / np.sqrt(self.n_free))
+        return Curvature(hessian, np.kron(level, np.eye(self.n_features)))
+
+    def products(
+        self, theta: FloatArray, *, scores: bool = False
+    ) -> tuple[FloatMatrix, FloatMatrix]:
+        """Return the Hessian, and the scores' summed outer products, both (p, p).
+
+        With features x and the label's unit vector y, they are the means of (diag p -
+        p p') (x) x x' and of w^2 (p - y)(p - y)' (x) x x' over the rows. The latter is
+        zero unless `scores` are asked for.
+        """
+        rows = self.rows
+        of_classes, of_features = _pairs(rows.n_classes), _pairs(self.n_features)
+        n_pairs, n_right = of_classes.max() + 1, of_features.max() + 1
+        n_left = 2 * n_pairs if scores else n_pairs
+        sums = np.zeros((self._count_blocks(n_left * n_right), n_left, n_right))
+        _linear._sum_linear_products(
+            scores,
+            rows.logits,
+            rows.labels,
+            rows.weights,
+            *self.expand(theta),
+            sums,
+            threads_for(rows.logits.size * n_right),
+        )
+        total = sums.sum(axis=0)
+        of_free = of_classes[np.ix_(self.free, self.free)]
+
+        def spread(pairs: FloatMatrix) -> FloatMatrix:
+            by_pair = pairs[of_free[:, None, :, None], of_features[None, :, None, :]]
+            size = self.n_free * self.n_features
+            return np.asarray(by_pair.reshape(size, size))
+
+        hessian = spread(total[:n_pairs]) / rows.total_weight
+        hessian[np.diag_indices_from(hessian)] += self.ridge
+        meat = spread(total[n_pairs:]) if scores else np.zeros_like(hessian)
+        return hessian, meat / rows.total_weight**2
+
+    def _count_blocks(self, width: int) -> int:
+        """Return in how many blocks to sum, within a bound on their memory."""
+        most = max(1, min(_MAX_BLOCKS, _MAX_ENTRIES // width))
+        return min(most, count_blocks(self.rows.logits))
+
+
+def _pairs(n: int) -> IntMatrix:
+    """Return where pairs (j, k) stand in a list of an upper triangle, (n, n)."""
+    positions = np.zeros((n, n), dtype=np.int64)
+    upper = np.triu_indices(n)
+    positions[upper] = np.arange(upper[0].size)
+    return np.maximum(positions, positions.T)

@@ -1,0 +1,146 @@
+"""Logistic regression, of many classes and of two: rows in parallel.
+
+The arithmetic is in linear_softmax.h and logistic_loss.h.
+
+Sums are made per block of rows, and the caller adds the blocks: how many there are does not
+depend on the number of threads, so neither does any result.
+"""
+
+from cython cimport floating
+from cython.parallel cimport prange
+from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport int64_t
+
+
+cdef extern from "linear_softmax.h" nogil:
+    int add_linear_nll_f32(
+        const float *, ptrdiff_t, const int64_t *, const double *, const double *,
+        const double *, ptrdiff_t, ptrdiff_t, double *)
+    int add_linear_nll_f64(
+        const double *, ptrdiff_t, const int64_t *, const double *, const double *,
+        const double *, ptrdiff_t, ptrdiff_t, double *)
+    int add_linear_products_f32(
+        int, const float *, ptrdiff_t, const int64_t *, const double *, const double *,
+        const double *, ptrdiff_t, ptrdiff_t, double *)
+    int add_linear_products_f64(
+        int, const double *, ptrdiff_t, const int64_t *, const double *, const double *,
+        const double *, ptrdiff_t, ptrdiff_t, double *)
+    int linear_softmax_f32(
+        const float *, ptrdiff_t, const double *, const double *, ptrdiff_t, ptrdiff_t,
+        float *)
+    int linear_softmax_f64(
+        const double *, ptrdiff_t, const double *, const double *, ptrdiff_t, ptrdiff_t,
+        double *)
+
+
+cdef extern from "logistic_loss.h" nogil:
+    void add_logistic_losses(
+        const double *, ptrdiff_t, const double *, const double *, ptrdiff_t,
+        const double *, ptrdiff_t, ptrdiff_t, double *)
+
+
+def _sum_linear_nll(
+    const floating[:, ::1] logits,
+    const int64_t[::1] labels,
+    const double[::1] weights,
+    const double[:, ::1] coef,
+    const double[::1] bias,
+    double[:, ::1] sums,
+    int threads,
+):
+    """Add to sums (B, 1 + K (K + 1)) the NLL of softmax(coef z + bias), and its gradient in
+    the rows (coef_k, bias_k)."""
+    cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = sums.shape[0], b
+    cdef int failures = 0
+    if n == 0:
+        return
+    for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
+        if floating is float:
+            failures += add_linear_nll_f32(
+                &logits[0, 0], K, &labels[0], &weights[0], &coef[0, 0], &bias[0],
+                n * b // B, n * (b + 1) // B, &sums[b, 0])
+        else:
+            failures += add_linear_nll_f64(
+                &logits[0, 0], K, &labels[0], &weights[0], &coef[0, 0], &bias[0],
+                n * b // B, n * (b + 1) // B, &sums[b, 0])
+    if failures:
+        raise MemoryError("no memory for a block of rows")
+
+
+def _sum_linear_products(
+    bint scores,
+    const floating[:, ::1] logits,
+    const int64_t[::1] labels,
+    const double[::1] weights,
+    const double[:, ::1] coef,
+    const double[::1] bias,
+    double[:, :, ::1] sums,
+    int threads,
+):
+    """Add to sums (B, K (K + 1) / 2, (K + 1) (K + 2) / 2) what the Hessian is made of.
+
+    With `scores`, twice as many rows: the second half for the products of the summands of
+    the gradient. Pairs of classes by pairs of features, as linear_softmax_template.h says.
+    """
+    cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = sums.shape[0], b
+    cdef int failures = 0
+    if n == 0:
+        return
+    for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
+        if floating is float:
+            failures += add_linear_products_f32(
+                scores, &logits[0, 0], K, &labels[0], &weights[0], &coef[0, 0], &bias[0],
+                n * b // B, n * (b + 1) // B, &sums[b, 0, 0])
+        else:
+            failures += add_linear_products_f64(
+                scores, &logits[0, 0], K, &labels[0], &weights[0], &coef[0, 0], &bias[0],
+                n * b // B, n * (b + 1) // B, &sums[b, 0, 0])
+    if failures:
+        raise MemoryError("no memory for a block of rows")
+
+
+def _linear_softmax(
+    const floating[:, ::1] logits,
+    const double[:, ::1] coef,
+    const double[::1] bias,
+    floating[:, ::1] out,
+    ptrdiff_t blocks,
+    int threads,
+):
+    """Probabilities softmax(coef z + bias)."""
+    cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], b
+    cdef int failures = 0
+    if n == 0:
+        return
+    for b in prange(blocks, nogil=True, num_threads=threads, schedule="static"):
+        if floating is float:
+            failures += linear_softmax_f32(
+                &logits[0, 0], K, &coef[0, 0], &bias[0], n * b // blocks,
+                n * (b + 1) // blocks, &out[0, 0])
+        else:
+            failures += linear_softmax_f64(
+                &logits[0, 0], K, &coef[0, 0], &bias[0], n * b // blocks,
+                n * (b + 1) // blocks, &out[0, 0])
+    if failures:
+        raise MemoryError("no memory for a row of scores")
+
+
+def _sum_logistic_losses(
+    const double[:, ::1] design,
+    const double[::1] targets,
+    const double[:, ::1] weights,
+    const double[:, ::1] parameters,
+    double[:, :, ::1] sums,
+    int threads,
+):
+    """Add to sums (B, r, 1 + p) losses and gradients of logistic regressions on one matrix.
+
+    Each of r weightings (n, r) of the rows has parameters of its own, (r, p).
+    """
+    cdef ptrdiff_t n = design.shape[0], p = design.shape[1], B = sums.shape[0], b
+    if n == 0:
+        return
+    for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
+        add_logistic_losses(
+            &design[0, 0], p, &targets[0], &weights[0, 0], parameters.shape[0],
+            &parameters[0, 0], n * b // B, n * (b + 1) // B, &sums[b, 0, 0])

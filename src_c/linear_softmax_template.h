@@ -1,0 +1,161 @@
+/* Compiled twice by linear_softmax.h, with REAL = float and double.
+   `logits` is row-major with K columns; rows start .. stop-1 are done. Functions that need
+   room of their own return -1 if there is none. */
+
+/* Of at most ROWS_SIDE_BY_SIDE rows: probabilities in lanes of `scores` (K, lanes), the
+   labels' losses, and the rows themselves in lanes of `z`. */
+ALWAYS_INLINE void NAMED(map_rows)(const REAL *rows, ptrdiff_t K, int n_rows,
+                                   const int64_t *labels, const double *coef,
+                                   const double *bias, double *RESTRICT z,
+                                   double *RESTRICT scores, double *RESTRICT loss)
+{
+    int64_t label[ROWS_SIDE_BY_SIDE];
+    double away[ROWS_SIDE_BY_SIDE], log_sum[ROWS_SIDE_BY_SIDE];
+    for (int r = 0; r < ROWS_SIDE_BY_SIDE; r++) { /* lanes without a row repeat the last */
+        int row = r < n_rows ? r : n_rows - 1;
+        label[r] = labels == NULL ? 0 : labels[row];
+        for (ptrdiff_t k = 0; k < K; k++)
+            z[k * ROWS_SIDE_BY_SIDE + r] = (double)rows[row * K + k];
+    }
+    map_lanes(z, K, coef, bias, scores);
+    normalise_lanes(scores, K, label, away, log_sum);
+    for (int r = 0; r < ROWS_SIDE_BY_SIDE; r++)
+        loss[r] = log_sum[r] - away[r];
+}
+
+/* A block of rows: features (z, 1) and probabilities, both row by row and padded to whole
+   tiles; returns the weighted sum of the labels' losses. `lanes` has room for 2 K lanes. */
+ALWAYS_INLINE double NAMED(fill_block)(const REAL *logits, ptrdiff_t K, ptrdiff_t first,
+                                       ptrdiff_t n_rows, const int64_t *labels,
+                                       const double *weights, const double *coef,
+                                       const double *bias, double *lanes,
+                                       double *RESTRICT features, double *RESTRICT probs)
+{
+    double *z = lanes, *scores = lanes + K * ROWS_SIDE_BY_SIDE;
+    double loss[ROWS_SIDE_BY_SIDE], total = 0.0;
+    ptrdiff_t feature_width = in_tiles(K + 1), prob_width = in_tiles(K);
+    for (ptrdiff_t i = 0; i < n_rows; i += ROWS_SIDE_BY_SIDE) {
+        ptrdiff_t left = n_rows - i;
+        int some = left < ROWS_SIDE_BY_SIDE ? (int)left : ROWS_SIDE_BY_SIDE;
+        const REAL *rows = logits + (first + i) * K;
+        NAMED(map_rows)(rows, K, some, labels + first + i, coef, bias, z, scores, loss);
+        for (int r = 0; r < some; r++) {
+            double *RESTRICT x = features + (i + r) * feature_width;
+            double *RESTRICT p = probs + (i + r) * prob_width;
+            for (ptrdiff_t k = 0; k < K; k++) {
+                x[k] = (double)rows[r * K + k];
+                p[k] = scores[k * ROWS_SIDE_BY_SIDE + r];
+            }
+            x[K] = 1.0;
+            total += weights[first + i + r] * loss[r];
+        }
+    }
+    return total;
+}
+
+/* Add the weighted NLL to sums[0], and its gradient in the rows (coef_k, bias_k) to the K (K+1)
+   numbers after it. */
+VECTOR_CLONES
+static int NAMED(add_linear_nll)(const REAL *logits, ptrdiff_t K, const int64_t *labels,
+                                 const double *weights, const double *coef,
+                                 const double *bias, ptrdiff_t start, ptrdiff_t stop,
+                                 double *sums)
+{
+    ptrdiff_t feature_width = in_tiles(K + 1), width = in_tiles(K);
+    ptrdiff_t room = 2 * K * ROWS_SIDE_BY_SIDE + BLOCK_ROWS * (feature_width + width);
+    double *lanes = (double *)calloc((size_t)room, sizeof(double));
+    if (lanes == NULL)
+        return -1;
+    double *features = lanes + 2 * K * ROWS_SIDE_BY_SIDE;
+    double *residuals = features + BLOCK_ROWS * feature_width;
+    for (ptrdiff_t first = start; first < stop; first += BLOCK_ROWS) {
+        ptrdiff_t n_rows = stop - first < BLOCK_ROWS ? stop - first : BLOCK_ROWS;
+        sums[0] += NAMED(fill_block)(logits, K, first, n_rows, labels, weights, coef, bias,
+                                     lanes, features, residuals);
+        for (ptrdiff_t i = 0; i < n_rows; i++) {
+            double *RESTRICT residual = residuals + i * width;
+            double w = weights[first + i];
+            residual[labels[first + i]] -= 1.0;
+            for (ptrdiff_t k = 0; k < K; k++)
+                residual[k] *= w;
+        }
+        add_products(residuals, K, features, K + 1, n_rows, sums + 1);
+    }
+    free(lanes);
+    return 0;
+}
+
+/* What the Hessian is made of: sums (K (K+1) / 2, (K+1) (K+2) / 2) over the rows of
+     w (p_j [j = k] - p_j p_k)  times  x_a x_b,   x = (z, 1),
+   for pairs j <= k and a <= b in the order of a matrix's upper triangle. With `scores`, as many
+   rows again hold the sums of w^2 (p_j - y_j) (p_k - y_k) times x_a x_b, y the label's unit
+   vector: the products of the gradient's summands. */
+VECTOR_CLONES
+static int NAMED(add_linear_products)(int scores, const REAL *logits, ptrdiff_t K,
+                                      const int64_t *labels, const double *weights,
+                                      const double *coef, const double *bias,
+                                      ptrdiff_t start, ptrdiff_t stop, double *sums)
+{
+    ptrdiff_t n_pairs = K * (K + 1) / 2, n_left = scores ? 2 * n_pairs : n_pairs;
+    ptrdiff_t n_right = (K + 1) * (K + 2) / 2;
+    ptrdiff_t feature_width = in_tiles(K + 1), width = in_tiles(K);
+    ptrdiff_t left_width = in_tiles(n_left), right_width = in_tiles(n_right);
+    ptrdiff_t room = 2 * K * ROWS_SIDE_BY_SIDE +
+                     BLOCK_ROWS * (feature_width + width + left_width + right_width);
+    double *lanes = (double *)calloc((size_t)room, sizeof(double));
+    if (lanes == NULL)
+        return -1;
+    double *features = lanes + 2 * K * ROWS_SIDE_BY_SIDE;
+    double *probs = features + BLOCK_ROWS * feature_width;
+    double *left = probs + BLOCK_ROWS * width;
+    double *right = left + BLOCK_ROWS * left_width;
+    for (ptrdiff_t first = start; first < stop; first += BLOCK_ROWS) {
+        ptrdiff_t n_rows = stop - first < BLOCK_ROWS ? stop - first : BLOCK_ROWS;
+        NAMED(fill_block)(logits, K, first, n_rows, labels, weights, coef, bias, lanes,
+                          features, probs);
+        for (ptrdiff_t i = 0; i < n_rows; i++) {
+            double *RESTRICT x = features + i * feature_width;
+            double *RESTRICT p = probs + i * width;
+            double *RESTRICT of_probs = left + i * left_width;
+            double *RESTRICT of_features = right + i * right_width;
+            double w = weights[first + i];
+            for (ptrdiff_t a = 0; a <= K; of_features += K + 1 - a, a++)
+                for (ptrdiff_t b = a; b <= K; b++)
+                    of_features[b - a] = x[a] * x[b];
+            for (ptrdiff_t j = 0; j < K; of_probs += K - j, j++) {
+                double wp = w * p[j];
+                for (ptrdiff_t k = j; k < K; k++)
+                    of_probs[k - j] = -wp * p[k];
+                of_probs[0] += wp;
+            }
+            p[labels[first + i]] -= 1.0;
+            for (ptrdiff_t j = 0; j < K && scores; of_probs += K - j, j++)
+                for (ptrdiff_t k = j; k < K; k++)
+                    of_probs[k - j] = (w * p[j]) * (w * p[k]);
+        }
+        add_products(left, n_left, right, n_right, n_rows, sums);
+    }
+    free(lanes);
+    return 0;
+}
+
+/* Probabilities softmax(coef z + bias). */
+VECTOR_CLONES
+static int NAMED(linear_softmax)(const REAL *logits, ptrdiff_t K, const double *coef,
+                                 const double *bias, ptrdiff_t start, ptrdiff_t stop,
+                                 REAL *out)
+{
+    double *z = (double *)malloc((size_t)(2 * K * ROWS_SIDE_BY_SIDE) * sizeof(double));
+    if (z == NULL)
+        return -1;
+    double *scores = z + K * ROWS_SIDE_BY_SIDE, loss[ROWS_SIDE_BY_SIDE];
+    for (ptrdiff_t i = start; i < stop; i += ROWS_SIDE_BY_SIDE) {
+        int some = stop - i < ROWS_SIDE_BY_SIDE ? (int)(stop - i) : ROWS_SIDE_BY_SIDE;
+        NAMED(map_rows)(logits + i * K, K, some, NULL, coef, bias, z, scores, loss);
+        for (int r = 0; r < some; r++)
+            for (ptrdiff_t k = 0; k < K; k++)
+                out[(i + r) * K + k] = (REAL)scores[k * ROWS_SIDE_BY_SIDE + r];
+    }
+    free(z);
+    return 0;
+}
