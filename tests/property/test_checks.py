@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distfreeuq._kernels import _checks, _scores
+from distfreeuq._kernels import _checks, _metrics, _scores
 from distfreeuq._kernels import _reference as twin
 from tests.property.strategies import SCORES, probability_rows
 
 TOLERANCE = {np.float32: 1e-4, np.float64: 1e-6}
 ENTRIES = [np.nan, np.inf, -np.inf, -1e-9, -1.0, 2.0, -0.0, 0.0]
 # in tolerances: well within or well beyond, compared with rounding
-EXCESSES = [0.0, 0.5, -0.5, 2.0, -2.0]
+EXCESSES = [0.0, 0.5, -0.5, 1.5, -1.5]
 
 
 @st.composite
@@ -42,14 +42,17 @@ def test_first_bad_row_equals_the_definition(matrix, simplex):
     assert got == twin.first_bad_row(matrix, simplex, tolerance)
 
 
-@given(spoilt_matrices(), st.sampled_from(list(SCORES.values())))
-def test_kernels_of_scores_find_the_same_row_on_their_way(matrix, score):
+def found_on_the_way(matrix, score):
+    """Return the rows at which the kernels that check rows as they read them stop."""
     tolerance = TOLERANCE[matrix.dtype.type]
     n, n_classes = matrix.shape
     labels, uniforms = np.zeros(n, dtype=np.int64), np.ones(n)
     mask, sizes = np.empty((n, n_classes), dtype=np.uint8), np.empty(n, dtype=np.int64)
     given = (score, matrix, tolerance)
-    found = {
+    confidence, of_label = np.empty((2, n), dtype=matrix.dtype)
+    read = (np.empty_like(labels), confidence, of_label, np.empty(n))
+    return {
+        _metrics._read_rows(matrix, labels, tolerance, *read, 1),
         _scores._true_label_scores(*given, labels, uniforms, np.empty(n), 1),
         _scores._all_label_scores(*given, uniforms, np.empty((n, n_classes)), 1),
         *(
@@ -59,7 +62,30 @@ def test_kernels_of_scores_find_the_same_row_on_their_way(matrix, score):
             for never_empty in (False, True)
         ),
     }
-    assert found == {twin.first_bad_row(matrix, True, tolerance)}
+
+
+@given(spoilt_matrices(), st.sampled_from(list(SCORES.values())))
+def test_kernels_find_the_same_row_on_their_way(matrix, score):
+    tolerance = TOLERANCE[matrix.dtype.type]
+    expected = twin.first_bad_row(matrix, True, tolerance)
+    assert found_on_the_way(matrix, score) == {expected}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_classes", [3, 33])  # by blocks of rows, and by rows
+@pytest.mark.parametrize("fault", ["negative", "sum", "not a number"])
+def test_a_bad_row_is_found_wherever_it_stands(fault, n_classes, dtype):
+    for place in range(40):
+        matrix = np.full((40, n_classes), 1 / n_classes, dtype=dtype)
+        if fault == "negative":
+            matrix[place, 1] += matrix[place, 2] + dtype(1e-9)
+            matrix[place, 2] = -1e-9
+        elif fault == "sum":
+            matrix[place] *= 1.0 + 1.5 * TOLERANCE[dtype]
+        else:
+            matrix[place, n_classes - 1] = np.nan
+        assert _checks._first_bad_row(matrix, True, TOLERANCE[dtype], 1) == place
+        assert found_on_the_way(matrix, SCORES["aps"]) == {place}
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

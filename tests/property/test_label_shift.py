@@ -159,6 +159,19 @@ def test_second_moments_equal_the_definition(rows, n_blocks, seed):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("shape", [(5_000, 3), (1_000, 101)])
+def test_second_moments_of_more_rows_than_a_block_holds(shape, single, dtype):
+    # whole eighths and scales: sums are exact, even in single precision
+    rng = np.random.default_rng(1)
+    rows = (rng.integers(0, 9, shape) / 8).astype(dtype)
+    scale = rng.integers(1, 3, shape[0]).astype(np.float64)
+    partial = np.zeros((1, shape[1], shape[1]))
+    kernels._gram_rows(rows, scale, single, partial, 1)
+    np.testing.assert_array_equal(np.triu(partial[0]), twin.gram_rows(rows, scale))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(40_000, 3), (3_000, 101)])
 def test_threads_change_no_bit(dtype, shape):
     rng = np.random.default_rng(0)
@@ -191,8 +204,12 @@ def test_threads_change_no_bit(dtype, shape):
         kernels._gram_rows(probs, weight, True, arrays[7], threads)
         return arrays
 
-    for one, three in zip(run(1), run(3), strict=True):
+    of_one = run(1)
+    for one, three in zip(of_one, run(3), strict=True):
         np.testing.assert_array_equal(one, three)
+    np.testing.assert_array_equal(of_one[0], probs.argmax(axis=1))
+    np.testing.assert_allclose(of_one[2], probs.sum(axis=1, dtype=np.float64))
+    np.testing.assert_allclose(of_one[4].sum(axis=1), 1.0, atol=1e-5)
 
 
 def test_empty_matrices_are_no_work():

@@ -135,6 +135,10 @@ def test_large_inputs_and_threads(n, n_classes, dtype):
         strict=True,
     ):
         np.testing.assert_array_equal(one, two)
+    for ours, theirs in zip(
+        read_rows(probs, labels), twin.read_rows(probs, labels), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
     edges = edges_for(100, dtype, "right")
     blocks = np.zeros((2, 3, 100, n_classes))
     for threads in (1, 2):

@@ -212,3 +212,14 @@ def test_small_masses_are_not_lost_next_to_a_large_one():
     needed = np.array([1.0 + 0.5e-12])
     got = kernel.select_quantiles(values, weights, 1.0, needed)[0]
     assert got == pytest.approx(50_000, abs=30)  # 1 + 0.5e-12 is rounded to 2^-52
+
+
+def test_small_masses_are_not_lost_within_a_bucket_of_a_large_one():
+    # the first 100,001 values share a bucket, the others have hundreds to themselves
+    values = np.concatenate(
+        [1.0 + np.arange(100_001) * 2.0**-52, np.linspace(500.0, 1000.0, 100_000)]
+    )
+    weights = np.concatenate([[1.0], np.full(200_000, 1e-17)])
+    needed = 1.0 + np.array([1.2e-12, 1.4e-12, 1.6e-12, 1.8e-12])
+    got = np.searchsorted(values, kernel.select_quantiles(values, weights, 1.0, needed))
+    np.testing.assert_allclose(got, [120_000, 140_000, 160_000, 180_000], atol=30)
