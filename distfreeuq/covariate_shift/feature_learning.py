@@ -19,7 +19,7 @@ from distfreeuq.covariate_shift.adversarial import (
     TrainingOptions,
     domain_rows,
 )
-from distfreeuq.covariate_shift.blas import on_one_blas_thread
+from distfreeuq._blas import on_one_blas_thread
 from distfreeuq.covariate_shift.feature_map import FeatureMapResult
 from distfreeuq.covariate_shift.networks import (
     Network,

@@ -14,7 +14,7 @@ from distfreeuq._typing import BoolMatrix, FloatArray, FloatMatrix
 from distfreeuq.calibration.gram import Gram
 from distfreeuq.calibration.logistic_sums import logistic_sums
 from distfreeuq.calibration.newton import Curvature, minimise_convex
-from distfreeuq.covariate_shift.blas import on_one_blas_thread
+from distfreeuq._blas import on_one_blas_thread
 
 _MOST_BY_NEWTON = 400
 """Columns up to which a Hessian is made; beyond, L-BFGS does without."""

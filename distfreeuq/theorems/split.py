@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -70,10 +71,10 @@ def public(
     rows: Rows,
     n: int,
     alpha: float,
-    never_empty: bool = False,
+    **options: Any,
 ) -> dict[str, BoolArray]:
     """Fit and predict by the public functions."""
-    fit = partial(split_conformal, alpha=alpha, never_empty=never_empty)
+    fit = partial(split_conformal, alpha=alpha, **options)
     covered, _ = covered_by_fits(generator, n_draws, fit, source=rows, n=n)
     return {"covered": covered}
 
@@ -180,6 +181,12 @@ COVERAGE = Theorem(
         Experiment(
             "most likely label always added, n = 20",
             partial(public, rows=overconfident, n=20, alpha=0.3, never_empty=True),
+            covers(0.3, 0.03),
+            batch=500,
+        ),
+        Experiment(
+            "public: ties everywhere, not randomised, n = 30",
+            partial(public, rows=tied, n=30, alpha=0.3, randomized=False),
             covers(0.3, 0.03),
             batch=500,
         ),

@@ -6,7 +6,7 @@ from threading import Barrier, Thread
 import pytest
 
 from distfreeuq._kernels._waiting import short_waits
-from distfreeuq.covariate_shift import blas
+from distfreeuq import _blas
 
 
 @pytest.fixture
