@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
+from distfreeuq._blas import on_one_blas_thread
 from distfreeuq._typing import FloatArray, FloatMatrix
 from distfreeuq.calibration.logistic_sums import logistic_sums
 from distfreeuq.calibration.multinomial_logistic import LinearMap
 from distfreeuq.calibration.newton import Curvature, minimise_convex
 from distfreeuq.calibration.rows import CalibrationRows
 from distfreeuq.calibration.vector_loss import FLAT
-from distfreeuq._blas import on_one_blas_thread
 
 _NEUTRAL = np.array([1.0, 0.0])
 _NO_DIRECTIONS = np.zeros((2, 0))

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from distfreeuq._blas import on_one_blas_thread
 from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix
 from distfreeuq.calibration.inverse_temperature import rough_alpha
 from distfreeuq.calibration.linear_loss import LinearLoss
 from distfreeuq.calibration.rows import CalibrationRows
 from distfreeuq.calibration.sampled_newton import NEAR, minimise_from_sample
 from distfreeuq.calibration.vector_loss import FLAT
-from distfreeuq._blas import on_one_blas_thread
 
 MAX_NEWTON_PARAMETERS = 1000
 """Beyond these, no Hessian is made: L-BFGS, and no standard errors."""

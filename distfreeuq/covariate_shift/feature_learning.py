@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from distfreeuq._blas import on_one_blas_thread
 from distfreeuq._random import stream
 from distfreeuq._typing import (
     ArrayLike,
@@ -19,7 +20,6 @@ from distfreeuq.covariate_shift.adversarial import (
     TrainingOptions,
     domain_rows,
 )
-from distfreeuq._blas import on_one_blas_thread
 from distfreeuq.covariate_shift.feature_map import FeatureMapResult
 from distfreeuq.covariate_shift.networks import (
     Network,

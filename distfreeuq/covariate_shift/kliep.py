@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from distfreeuq._typing import FloatArray, FloatMatrix
 from distfreeuq._blas import on_one_blas_thread
+from distfreeuq._typing import FloatArray, FloatMatrix
 from distfreeuq.covariate_shift.estimate import RatioEstimate
 from distfreeuq.covariate_shift.folds import Folds
 from distfreeuq.covariate_shift.kernels import KernelRows, gaussian

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from distfreeuq._blas import on_one_blas_thread
 from distfreeuq._persistence import register
 from distfreeuq._typing import BoolArray, BoolMatrix, FloatArray, FloatMatrix
-from distfreeuq._blas import on_one_blas_thread
 from distfreeuq.covariate_shift.logistic_rows import LogisticRows
 from distfreeuq.covariate_shift.networks import standardisation
 from distfreeuq.results import read_only

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from distfreeuq._blas import on_one_blas_thread
 from distfreeuq._typing import BoolMatrix, FloatArray, FloatMatrix
 from distfreeuq.calibration.gram import Gram
 from distfreeuq.calibration.logistic_sums import logistic_sums
 from distfreeuq.calibration.newton import Curvature, minimise_convex
-from distfreeuq._blas import on_one_blas_thread
 
 _MOST_BY_NEWTON = 400
 """Columns up to which a Hessian is made; beyond, L-BFGS does without."""

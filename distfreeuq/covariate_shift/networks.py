@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from distfreeuq._blas import on_one_blas_thread
 from distfreeuq._persistence import register
 from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
-from distfreeuq._blas import on_one_blas_thread
 from distfreeuq.results import read_only
 
 _BLOCK_ENTRIES = 1 << 15
