@@ -30,6 +30,7 @@ WARM_UP, CALLS = 2, 5
 def cases(rows: int) -> Iterator[Case]:
     """Yield names and calls; `rows` is the number of rows of the smallest matrix."""
     yield from scores_and_sets(rows)
+    yield from few_classes(20 * rows)
     yield from vectors(100 * rows)
     yield from assessment(10 * rows)
     yield from scaling(10 * rows)
@@ -58,6 +59,40 @@ def scores_and_sets(rows: int) -> Iterator[Case]:
             )
     probs, _ = data.rows(rows, 1000)
     yield "aps of all labels", lambda: dfu.nested_scores(probs, uniforms=uniforms)
+
+
+def few_classes(n: int) -> Iterator[Case]:
+    """Yield what is done for many rows at a time."""
+    uniforms = np.random.default_rng(1).random(n)
+    for dtype in ("float64", "float32"):
+        probs, labels = data.rows(n, 10, data.FLAT, dtype)
+        yield f"validation, ten classes {dtype}", lambda p=probs: Door("guard").probs(p)
+        yield (
+            f"split_conformal, ten classes {dtype}",
+            lambda p=probs, y=labels: dfu.split_conformal(p, y, rng=0),
+        )
+        fit = dfu.split_conformal(probs, labels, rng=0)
+        yield (
+            f"sets, ten classes {dtype}",
+            lambda f=fit, p=probs: f.predict(p, uniforms=uniforms),
+        )
+    probs, labels = data.rows(n, 10)
+    fit = dfu.split_conformal(probs, labels, rng=0)
+    yield "p-values", lambda: fit.p_values(probs, uniforms=uniforms)
+    yield "top-label ECE, ten classes", lambda: metrics.ece(probs, labels)
+    yield "class-wise ECE, ten classes", lambda: metrics.classwise_ece(probs, labels)
+    yield "to_logits", lambda: dfu.to_logits(probs)
+    logits = np.log(probs)
+    yield "temperature, ten classes", lambda: dfu.temperature_scaling(logits, labels)
+    yield (
+        "temperature by Brier score",
+        lambda: dfu.temperature_scaling(logits, labels, loss="brier"),
+    )
+    yield "Platt scaling", lambda: dfu.platt_scaling(logits, labels)
+    curves = dfu.isotonic_calibration(probs, labels)
+    yield "isotonic calibration, predict", lambda: curves.predict(probs)
+    shift = dfu.label_weights(np.full(10, 0.1), np.arange(1, 11) / 55)
+    yield "probabilities for the target prior", lambda: shift.adapt(probs)
 
 
 def vectors(n: int) -> Iterator[Case]:

@@ -57,6 +57,14 @@ class Target:
     if_missed: str = ""
 
 
+SECOND_CORE = Target(
+    second_core=1.6,
+    if_missed="arithmetic in vectors, of which the second core of the machine adds no "
+    "more than to the exponentials above",
+)
+"""For work that memory does not bound."""
+
+
 def all_close(results: Mapping[str, Any]) -> None:
     """Refuse to time implementations that do not compute the same numbers."""
     expected = results[OURS]
@@ -175,6 +183,11 @@ class Sample(NamedTuple):
     seconds: float
     processor: float
 
+    @property
+    def used_threads(self) -> bool:
+        """Whether more than one processor was at work."""
+        return self.processor > 1.1 * self.seconds
+
 
 _missing: set[str] = set()
 
@@ -281,6 +294,10 @@ _SAMPLE_SECONDS = 5e-3
 _SLOW_SECONDS = 2.0
 """What takes this long is run twice, and no more."""
 
+_SETTLE_SECONDS = 0.05
+"""After a run of another implementation on several threads: those of BLAS and OpenMP
+wait actively for tens of milliseconds for more work, on the cores that are next."""
+
 
 def _interleave(
     entries: list[tuple[str, int, Run]], budget: float, fewest: int
@@ -311,6 +328,8 @@ def _interleave(
                 _, threads, run = entries[i]
                 samples[i].append(_sample(threads, run, calls[i]))
                 spent[i] += samples[i][-1].seconds * calls[i]
+                if not threads and samples[i][-1].used_threads:
+                    time.sleep(_SETTLE_SECONDS)
     finally:
         gc.enable()
     return samples

@@ -9,7 +9,7 @@ import distfreeuq as dfu
 from distfreeuq import metrics
 
 from . import by_hand_metrics, data
-from .harness import OURS, Job, Target, peer
+from .harness import OURS, SECOND_CORE, Job, Target, peer
 
 SIZES = ((1000, 10), (10_000, 10), (100_000, 10))
 LARGE = ((200_000, 100), (20_000, 1000))
@@ -117,7 +117,7 @@ def class_wise(n: int, n_classes: int, dtype: str = "float64") -> Job:
         peers=peers,
         check=close_for(dtype),
         reads=probs.nbytes,
-        targets=(Target("NumPy", ratio=10.0),) if standard else (),
+        targets=(Target("NumPy", ratio=10.0), SECOND_CORE) if standard else (),
         effort=1.0 if standard else 0.4,
     )
 
@@ -262,7 +262,6 @@ def bootstrap(n: int, n_classes: int, n_boot: int) -> Job:
         peers={"NumPy": lambda: by_hand_metrics.bootstrap_width(probs, labels, n_boot)},
         check=similar,
         targets=(Target(seconds=1.0),) if n == 100_000 else (),
-        threads=(1,),
         effort=0.2,
     )
 
@@ -276,6 +275,5 @@ def bootstrap_of_all(n: int, n_classes: int, n_boot: int) -> Job:
         ours=lambda: dfu.assess(probs, labels, n_boot=n_boot, n_sim=0, rng=0).low,
         reads=probs.nbytes,
         targets=(Target(seconds=1.0),),
-        threads=(1,),
         effort=0.2,
     )

@@ -8,9 +8,9 @@ import numpy as np
 
 import distfreeuq as dfu
 
-from .harness import OURS, Job, Target, peer
+from .harness import OURS, SECOND_CORE, Job, Target, peer
 
-SIZES = ((5_000, 10), (50_000, 100))
+SIZES = ((1_000, 10), (10_000, 10), (100_000, 10), (50_000, 100))
 LARGE = SIZES[-1]
 PLAIN = "plain temperature, ours"
 
@@ -26,8 +26,8 @@ def logit_rows(n: int, n_classes: int, dtype: str) -> tuple[Any, Any]:
 
 
 def jobs() -> Iterator[Job]:
-    for dtype in ("float64", "float32"):
-        for n, n_classes in SIZES:
+    for dtype, sizes in (("float64", SIZES), ("float32", (LARGE,))):
+        for n, n_classes in sizes:
             yield temperature(n, n_classes, dtype)
             yield classwise(n, n_classes, dtype)
             yield vector(n, n_classes, dtype)
@@ -43,7 +43,8 @@ def temperature(n: int, n_classes: int, dtype: str) -> Job:
 
         return 1.0 / float(_TemperatureScaling().fit(logits, labels).beta_)
 
-    targets = (Target("scikit-learn", ratio=10.0),) if (n, n_classes) == LARGE else ()
+    large = (n, n_classes) == LARGE
+    targets = (Target("scikit-learn", ratio=10.0), SECOND_CORE) if large else ()
     return Job(
         name="temperature scaling",
         size={"n": n, "K": n_classes},
@@ -76,6 +77,7 @@ def classwise(n: int, n_classes: int, dtype: str) -> Job:
         targets = (
             Target("scikit-learn, class by class", ratio=10.0),
             Target(PLAIN, ratio=1 / 1.5),
+            SECOND_CORE,
         )
     return Job(
         name="class-wise temperature scaling",
@@ -99,7 +101,8 @@ def vector(n: int, n_classes: int, dtype: str) -> Job:
 
         return VectorScaling()(logits, np.eye(n_classes)[labels])(logits)
 
-    targets = (Target("abstention", ratio=10.0),) if (n, n_classes) == LARGE else ()
+    large = (n, n_classes) == LARGE
+    targets = (Target("abstention", ratio=10.0), SECOND_CORE) if large else ()
     return Job(
         name="vector scaling",
         size={"n": n, "K": n_classes},
