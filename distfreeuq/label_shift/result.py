@@ -102,7 +102,7 @@ class LabelShiftResult(Result):
     >>> labels = [0, 0, 0, 0, 1, 0, 1, 1, 1, 0]
     >>> target = [[0.9, 0.1]] * 3 + [[0.2, 0.8]] * 7
     >>> fit = dfu.bbse(probs, labels, target)
-    >>> fit.label_weight.round(3).tolist(), fit.kappa
+    >>> fit.label_weight.round(3).tolist(), round(fit.kappa, 6)
     ([0.143, 2.286], 16.0)
     >>> fit.adapt([[0.5, 0.5]]).round(3).tolist()
     [[0.059, 0.941]]

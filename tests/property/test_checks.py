@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distfreeuq._kernels import _checks, _metrics, _scores
+from distfreeuq._kernels import _checks, _label_shift, _metrics, _scores
 from distfreeuq._kernels import _reference as twin
 from tests.property.strategies import SCORES, probability_rows
 
@@ -49,10 +49,14 @@ def found_on_the_way(matrix, score):
     labels, uniforms = np.zeros(n, dtype=np.int64), np.ones(n)
     mask, sizes = np.empty((n, n_classes), dtype=np.uint8), np.empty(n, dtype=np.int64)
     given = (score, matrix, tolerance)
+    hits, predicted = np.empty(n, dtype=np.uint8), np.empty_like(labels)
     confidence, of_label = np.empty((2, n), dtype=matrix.dtype)
-    read = (np.empty_like(labels), confidence, of_label, np.empty(n))
+    read = (hits, predicted, confidence, of_label, np.empty(n))
+    factors, shares = np.ones(n_classes), np.empty_like(matrix)
     return {
         _metrics._read_rows(matrix, labels, tolerance, *read, 1),
+        _label_shift._predict_rows(matrix, tolerance, predicted, 1),
+        _label_shift._reweight_rows(matrix, factors, tolerance, shares, 1),
         _scores._true_label_scores(*given, labels, uniforms, np.empty(n), 1),
         _scores._all_label_scores(*given, uniforms, np.empty((n, n_classes)), 1),
         *(
@@ -72,7 +76,7 @@ def test_kernels_find_the_same_row_on_their_way(matrix, score):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_classes", [3, 33])  # by blocks of rows, and by rows
+@pytest.mark.parametrize("n_classes", [3, 43])  # by blocks of rows, and by rows
 @pytest.mark.parametrize("fault", ["negative", "sum", "not a number"])
 def test_a_bad_row_is_found_wherever_it_stands(fault, n_classes, dtype):
     for place in range(40):

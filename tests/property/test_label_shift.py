@@ -168,7 +168,7 @@ def test_second_moments_of_more_rows_than_a_block_holds(shape, single, dtype):
     scale = rng.integers(1, 3, shape[0]).astype(np.float64)
     partial = np.zeros((1, shape[1], shape[1]))
     kernels._gram_rows(rows, scale, single, partial, 1)
-    np.testing.assert_array_equal(np.triu(partial[0]), twin.gram_rows(rows, scale))
+    np.testing.assert_array_equal(partial[0], twin.gram_rows(rows, scale))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

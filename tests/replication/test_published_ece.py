@@ -108,10 +108,9 @@ def ece_by_numpy(confidence, correct):
 
 
 def ece_by_twin(probs, labels):
-    predicted, confidence, _, _ = twin.read_rows(probs, labels)
+    hits, _, confidence, *_ = twin.read_rows(probs, labels)
     edges = (np.arange(1, N_BINS) / N_BINS).astype(probs.dtype)
     cells = twin.assign_bins(confidence, edges, True)
-    hits = predicted == labels
     sums = twin.sum_bins(cells, confidence, hits, np.ones(labels.size), N_BINS)
     return np.abs(sums[:, 1] - sums[:, 2]).sum() / labels.size
 

@@ -12,7 +12,6 @@ import pytest
 import distfreeuq as dfu
 from distfreeuq import bounds
 from distfreeuq._random import stream
-from distfreeuq.conformal.scores import true_label_scores
 from distfreeuq.quantiles import conformal_rank, smallest_order_statistic
 from distfreeuq.theorems.draws import simplex_rows
 from distfreeuq.theorems.split import SCORES as ALL_SCORES
@@ -40,11 +39,11 @@ class PublicDraws:
             ]
         else:
             uniforms = np.ones((n_draws, rows))
-        return true_label_scores(
-            SCORES[score],
+        return dfu.nested_scores(
             self.probs.reshape(-1, n_classes),
             self.labels.ravel(),
-            np.ravel(uniforms),
+            score=SCORES[score],
+            uniforms=np.ravel(uniforms),
         ).reshape(n_draws, rows)
 
     def fit(self, i, **options):
