@@ -65,8 +65,10 @@ def main() -> int:
         for job in selected_jobs(family, arguments.only, arguments.small):
             size = describe_size(job.size)
             title = report.title_of(job)
-            print(f"{family}: {title} {size} {job.dtype}", flush=True)
+            print(f"{family}: {title} {size} {job.dtype}", end="", flush=True)
+            begun = time.perf_counter()
             outcomes.append(measure(job, family, **effort))
+            print(f" ({time.perf_counter() - begun:.1f} s)", flush=True)
         if len(outcomes) > n_before:
             roofline = best_of(roofline, measure_roofline())
     if not outcomes:

@@ -145,8 +145,8 @@ class Timing:
         of processor times then say more.
     runs : int
     peak_bytes : int
-        Largest memory that NumPy and Python held at once, results included, in a run
-        of its own under tracemalloc. Buffers inside kernels, a few rows per thread, are
+        Largest memory that NumPy and Python held at once, results included, in the
+        first run, under tracemalloc. Buffers inside kernels, a few rows per thread, are
         not in it.
     """
 
@@ -206,7 +206,7 @@ def missing_peers() -> list[str]:
 
 
 def measure(job: Job, family: str, *, budget: float, fewest: int) -> Outcome:
-    """Check the results, measure the memory, then time round-robin.
+    """Run once for the results and the memory, check, then time round-robin.
 
     Parameters
     ----------
@@ -220,10 +220,18 @@ def measure(job: Job, family: str, *, budget: float, fewest: int) -> Outcome:
     entries = [(OURS, threads, job.ours) for threads in job.threads]
     entries += [(name, 0, run) for name, run in {**job.peers, **job.yardsticks}.items()]
     default_threads = dfu.get_num_threads()
+    weigh = _resident_bytes if job.resident else _peak_bytes
+    results, peaks = {}, []
     try:
-        _check(job)
-        weigh = _resident_bytes if job.resident else _peak_bytes
-        peaks = [weigh(threads, run) for _, threads, run in entries]
+        for name, threads, run in entries:
+            result, peak = weigh(threads, run)
+            peaks.append(peak)
+            if threads not in (0, job.threads[0]):
+                name = f"{name}, {threads} threads"
+            if name not in job.yardsticks:
+                results[name] = result
+        job.check(results)
+        results.clear()
         samples = _interleave(entries, budget * job.effort, fewest)
     finally:
         dfu.set_num_threads(default_threads)
@@ -248,39 +256,26 @@ def _timing(name: str, threads: int, taken: list[Sample], peak: int) -> Timing:
     )
 
 
-def _check(job: Job) -> None:
-    results = {}
-    for threads in job.threads:
-        dfu.set_num_threads(threads)
-        name = OURS if threads == job.threads[0] else f"{OURS}, {threads} threads"
-        results[name] = job.ours()
-    results.update({name: run() for name, run in job.peers.items()})
-    job.check(results)
-
-
-def _peak_bytes(threads: int, run: Run) -> int:
+def _peak_bytes(threads: int, run: Run) -> tuple[Any, int]:
+    """Return the result, and the most memory that NumPy and Python held."""
     dfu.set_num_threads(max(threads, 1))
     gc.collect()
     tracemalloc.start()
     try:
         result = run()
-        peak = tracemalloc.get_traced_memory()[1]
+        return result, tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    del result
-    return peak
 
 
-def _resident_bytes(threads: int, run: Run) -> int:
-    """Return by how much the process grew at most, by Linux's own count."""
+def _resident_bytes(threads: int, run: Run) -> tuple[Any, int]:
+    """Return the result, and by how much the process grew at most, as Linux counts."""
     dfu.set_num_threads(max(threads, 1))
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5")  # the high-water mark begins anew
     before = _status_bytes("VmRSS")
     result = run()
-    peak = _status_bytes("VmHWM") - before
-    del result
-    return max(peak, 0)
+    return result, max(_status_bytes("VmHWM") - before, 0)
 
 
 def _status_bytes(field: str) -> int:

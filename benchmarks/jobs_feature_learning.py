@@ -53,4 +53,5 @@ def epochs(n: int, n_epochs: int, target: Target | None) -> Job:
         check=check,
         reads=source.nbytes + others.nbytes,
         targets=(target,) if target else (),
+        threads=(1,) if target else (1, 2),
     )

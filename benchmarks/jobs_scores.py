@@ -6,7 +6,6 @@ import numpy as np
 
 import distfreeuq as dfu
 from distfreeuq._kernels import _checks
-from distfreeuq.conformal.scores import true_label_scores
 from distfreeuq.threads import threads_for
 
 from . import by_hand, data
@@ -21,7 +20,6 @@ def jobs() -> Iterator[Job]:
     for n, n_classes in SIZES:
         yield true_labels(n, n_classes)
     yield true_labels(10_000, 1000, dtype="float32")
-    yield true_labels_kernel(10_000, 1000)
     for name in by_hand.SCORES:
         if name != "aps":
             yield true_labels(10_000, 1000, score=name)
@@ -66,21 +64,6 @@ def true_labels(
         yardsticks={ONE_READ: probs.sum},
         reads=0 if score == "lac" else probs.nbytes,
         targets=(Target(ONE_READ, ratio=0.5),) if large and score == "aps" else (),
-    )
-
-
-def true_labels_kernel(n: int, n_classes: int) -> Job:
-    """Without the validation pass, which reads the matrix once more."""
-    probs, labels = data.rows(n, n_classes)
-    uniforms = np.random.default_rng(1).random(n)
-    score = dfu.APS()
-    return Job(
-        name="APS scores of the true labels, kernel alone",
-        size={"n": n, "K": n_classes},
-        ours=lambda: true_label_scores(score, probs, labels, uniforms),
-        yardsticks={ONE_READ: probs.sum},
-        reads=probs.nbytes,
-        targets=(Target(ONE_READ, ratio=0.5),),
     )
 
 
