@@ -232,7 +232,7 @@ def measure(job: Job, family: str, *, budget: float, fewest: int) -> Outcome:
                 results[name] = result
         job.check(results)
         results.clear()
-        samples = _interleave(entries, budget * job.effort, fewest)
+        samples = _interleave(entries, max(budget * job.effort, _FEW_SECONDS), fewest)
     finally:
         dfu.set_num_threads(default_threads)
     timings = [
@@ -289,6 +289,9 @@ _SAMPLE_SECONDS = 5e-3
 _SLOW_SECONDS = 2.0
 """What takes this long is run twice, and no more."""
 
+_FEW_SECONDS = 0.1
+"""What every implementation may take at least: several runs, if they are short."""
+
 _SETTLE_SECONDS = 0.05
 """After a run of another implementation on several threads: those of BLAS and OpenMP
 wait actively for tens of milliseconds for more work, on the cores that are next."""
@@ -313,6 +316,7 @@ def _interleave(
             else:
                 samples[i].append(first)
                 spent[i] = first.seconds
+            _let_threads_sleep(threads, first)
         while waiting := [
             i
             for i in range(len(entries))
@@ -323,11 +327,15 @@ def _interleave(
                 _, threads, run = entries[i]
                 samples[i].append(_sample(threads, run, calls[i]))
                 spent[i] += samples[i][-1].seconds * calls[i]
-                if not threads and samples[i][-1].used_threads:
-                    time.sleep(_SETTLE_SECONDS)
+                _let_threads_sleep(threads, samples[i][-1])
     finally:
         gc.enable()
     return samples
+
+
+def _let_threads_sleep(threads: int, last: Sample) -> None:
+    if not threads and last.used_threads:  # not ours, which soon sleep
+        time.sleep(_SETTLE_SECONDS)
 
 
 def _sample(threads: int, run: Run, calls: int) -> Sample:

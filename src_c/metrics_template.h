@@ -96,23 +96,16 @@ ALWAYS_INLINE ptrdiff_t NAMED(read_all_short_rows)(const REAL *probs, ptrdiff_t 
     return bad;
 }
 
-/* First column that holds the row's largest entry, looked for in blocks of STRANDS. */
+/* First column that holds the row's largest entry. */
 ALWAYS_INLINE ptrdiff_t NAMED(first_place)(const REAL *RESTRICT row, ptrdiff_t K, REAL top)
 {
-    for (ptrdiff_t k = 0; k + STRANDS <= K; k += STRANDS) {
-        PLACE first = STRANDS;
-        PRAGMA(omp simd reduction(min : first))
-        for (PLACE s = 0; s < STRANDS; s++) {
-            const PLACE place = row[k + s] == top ? s : (PLACE)STRANDS;
-            first = place < first ? place : first;
-        }
-        if (first < STRANDS)
-            return k + first;
+    PLACE first = (PLACE)K;
+    PRAGMA(omp simd reduction(min : first))
+    for (PLACE k = 0; k < (PLACE)K; k++) {
+        const PLACE place = row[k] == top ? k : (PLACE)K;
+        first = place < first ? place : first;
     }
-    ptrdiff_t k = K - K % STRANDS;
-    while (row[k] != top)
-        k++;
-    return k;
+    return first;
 }
 
 /* The same of one long row; returns whether it is a probability vector. Sums are taken in
@@ -148,12 +141,17 @@ ALWAYS_INLINE int NAMED(read_long_row)(const REAL *RESTRICT row, ptrdiff_t K,
         sum += (double)x;
         square += k == label ? 0.0 : (double)x * (double)x;
     }
+    PRAGMA(omp simd reduction(max : top) reduction(min : low))
     for (int s = 0; s < STRANDS; s++) {
         top = tops[s] > top ? tops[s] : top;
         low = lows[s] < low ? lows[s] : low;
-        sum += sums[s];
-        square += squares[s];
     }
+    for (int half = STRANDS / 2; half > 0; half /= 2)
+        for (int s = 0; s < half; s++)
+            sums[s] += sums[s + half];
+    sum += sums[0];
+    for (int s = 0; s < STRANDS && with_brier; s++)
+        square += squares[s];
     if (!NAMED(on_simplex)(sum, low, tolerance))
         return 0;
     const ptrdiff_t place = NAMED(first_place)(row, K, top);

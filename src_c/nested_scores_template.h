@@ -3,20 +3,23 @@
    Rows are checked on the way, as long as they are in the cache: a kernel stops at the first
    that is no probability vector within `tolerance`, and returns it; or ALL_GOOD. */
 
-/* Mass and number of the entries strictly above p. */
-ALWAYS_INLINE void NAMED(above)(const REAL *RESTRICT row, ptrdiff_t K, double p,
-                                double *mass_above, double *n_above)
+/* Mass and number of the entries strictly above p. Returns whether the row is a probability
+   vector, as is_simplex does. */
+ALWAYS_INLINE int NAMED(above)(const REAL *RESTRICT row, ptrdiff_t K, double tolerance,
+                               double p, double *mass_above, double *n_above)
 {
-    double mass = 0.0;
-    int64_t count = 0;
-    PRAGMA(omp simd reduction(+ : mass, count))
+    double mass = 0.0, count = 0.0, sum = 0.0, smallest = 0.0;
+    PRAGMA(omp simd reduction(+ : mass, count, sum) reduction(min : smallest))
     for (ptrdiff_t k = 0; k < K; k++) {
-        double x = (double)row[k], counted = x > p ? x : 0.0;
-        mass += on_grid(counted);
-        count += x > p;
+        double x = (double)row[k], on_grid_k = on_grid(x);
+        mass += x > p ? on_grid_k : 0.0;
+        count += x > p ? 1.0 : 0.0;
+        sum += x;
+        smallest = x < smallest ? x : smallest;
     }
     *mass_above = mass;
-    *n_above = (double)count;
+    *n_above = count;
+    return fabs(sum - 1.0) <= tolerance && smallest >= 0.0;
 }
 
 ALWAYS_INLINE double NAMED(largest)(const REAL *RESTRICT row, ptrdiff_t K)
@@ -90,12 +93,12 @@ static ptrdiff_t NAMED(true_label_scores)(const nested_score *s, const REAL *pro
     }
     for (; i < stop; i++) {
         const REAL *row = probs + i * K;
-        if (!NAMED(is_simplex)(row, K, tolerance))
-            return i;
         double p = (double)row[labels[i]];
         double mass = 0.0, count = 0.0, top = 0.0, rival = 0.0;
-        if (needs_above)
-            NAMED(above)(row, K, p, &mass, &count);
+        prefetch_ahead(row, (size_t)K * sizeof(REAL));
+        if (!(needs_above ? NAMED(above)(row, K, tolerance, p, &mass, &count)
+                          : NAMED(is_simplex)(row, K, tolerance)))
+            return i;
         if (s->kind == SCORE_SAPS)
             top = NAMED(largest)(row, K);
         if (s->kind == SCORE_MARGIN) {
@@ -283,7 +286,7 @@ ALWAYS_INLINE int64_t NAMED(mark_labels)(const nested_score *s, const REAL *REST
         *at = high.out;
 
     if (high.mass_above_out < 0.0)
-        NAMED(above)(row, K, high.out, &high.mass_above_out, &high.n_above_out);
+        NAMED(above)(row, K, 0.0, high.out, &high.mass_above_out, &high.n_above_out);
     ptrdiff_t m = NAMED(gather_between)(row, K, high.out, low.in, b->p, b->label);
     double mass_in = high.mass_above_out, n_in = high.n_above_out - (double)m;
     for (ptrdiff_t j = 0; j < m; j++)
