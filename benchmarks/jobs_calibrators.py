@@ -8,8 +8,8 @@ from scipy import optimize
 
 import distfreeuq as dfu
 
-from .harness import OURS, SECOND_CORE, Job, all_close, peer
-from .jobs_scaling import logit_rows, no_worse, within
+from .harness import OURS, Job, all_close, peer, second_core
+from .jobs_scaling import SERIAL, logit_rows, no_worse, within
 
 SIZES = ((1000, 10), (10_000, 10), (100_000, 10))
 
@@ -50,7 +50,7 @@ def platt(n: int, n_classes: int) -> Job:
         check=no_worse(labels),
         reads=logits.nbytes,
         exponentials=logits.size,
-        targets=(SECOND_CORE,) if n == SIZES[-1][0] else (),
+        targets=(second_core(SERIAL),) if n == SIZES[-1][0] else (),
         effort=0.2,
     )
 

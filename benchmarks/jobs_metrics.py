@@ -9,7 +9,7 @@ import distfreeuq as dfu
 from distfreeuq import metrics
 
 from . import by_hand_metrics, data
-from .harness import OURS, SECOND_CORE, Job, Target, peer
+from .harness import OURS, Job, Target, peer, second_core
 
 SIZES = ((1000, 10), (10_000, 10), (100_000, 10))
 LARGE = ((200_000, 100), (20_000, 1000))
@@ -117,7 +117,7 @@ def class_wise(n: int, n_classes: int, dtype: str = "float64") -> Job:
         peers=peers,
         check=close_for(dtype),
         reads=probs.nbytes,
-        targets=(Target("NumPy", ratio=10.0), SECOND_CORE) if standard else (),
+        targets=(Target("NumPy", ratio=10.0), second_core("")) if standard else (),
         effort=1.0 if standard else 0.4,
     )
 

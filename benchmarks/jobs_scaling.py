@@ -8,11 +8,12 @@ import numpy as np
 
 import distfreeuq as dfu
 
-from .harness import OURS, SECOND_CORE, Job, Target, peer
+from .harness import OURS, Job, Target, peer, second_core
 
 SIZES = ((1_000, 10), (10_000, 10), (100_000, 10), (50_000, 100))
 LARGE = SIZES[-1]
 PLAIN = "plain temperature, ours"
+SERIAL = "factorisations, products of small matrices and results are made by one thread"
 
 
 @lru_cache(maxsize=2)
@@ -44,7 +45,7 @@ def temperature(n: int, n_classes: int, dtype: str) -> Job:
         return 1.0 / float(_TemperatureScaling().fit(logits, labels).beta_)
 
     large = (n, n_classes) == LARGE
-    targets = (Target("scikit-learn", ratio=10.0), SECOND_CORE) if large else ()
+    targets = (Target("scikit-learn", ratio=10.0), second_core(SERIAL)) if large else ()
     return Job(
         name="temperature scaling",
         size={"n": n, "K": n_classes},
@@ -77,7 +78,7 @@ def classwise(n: int, n_classes: int, dtype: str) -> Job:
         targets = (
             Target("scikit-learn, class by class", ratio=10.0),
             Target(PLAIN, ratio=1 / 1.5),
-            SECOND_CORE,
+            second_core(SERIAL),
         )
     return Job(
         name="class-wise temperature scaling",
@@ -102,7 +103,7 @@ def vector(n: int, n_classes: int, dtype: str) -> Job:
         return VectorScaling()(logits, np.eye(n_classes)[labels])(logits)
 
     large = (n, n_classes) == LARGE
-    targets = (Target("abstention", ratio=10.0), SECOND_CORE) if large else ()
+    targets = (Target("abstention", ratio=10.0), second_core(SERIAL)) if large else ()
     return Job(
         name="vector scaling",
         size={"n": n, "K": n_classes},

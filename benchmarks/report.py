@@ -193,6 +193,7 @@ def as_json(
                 {
                     "implementation": timing.name,
                     "threads": timing.threads,
+                    "yardstick": timing.name in outcome.job.yardsticks,
                     "seconds": timing.seconds,
                     "median": timing.median,
                     "processor": timing.processor,

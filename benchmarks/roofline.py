@@ -26,17 +26,11 @@ class Roofline:
     exponentials : dict
         Exponentials of doubles per second, by number of threads: our own softmax of a
         matrix that stays in the cache, and on one thread ``np.exp``, if that is faster.
-        Arithmetic and no memory: what the second thread adds here is the most that it
-        can add to any job.
+        Arithmetic, and next to no memory.
     """
 
     read: dict[int, float]
     exponentials: dict[int, float]
-
-    @property
-    def second_core(self) -> float:
-        """Exponentials on two threads over those on one."""
-        return self.exponentials[2] / self.exponentials[1]
 
 
 def measure_roofline() -> Roofline:
@@ -59,7 +53,7 @@ def measure_roofline() -> Roofline:
 
 
 def _seconds_by_exponential(threads: int) -> float:
-    n, n_columns = 512, 128
+    n, n_columns = 2048, 128  # long enough to wake a thread for
     logits = np.linspace(-30.0, 0.0, n * n_columns).reshape(n, n_columns)
     scale, bias = np.ones(n_columns), np.zeros(n_columns)
     scratch, out = np.empty((8, n_columns)), np.empty_like(logits)

@@ -1,4 +1,4 @@
-"""The compiled core, built from src_c/. It validates nothing: callers do."""
+"""The compiled core, built from src_c/. It refuses nothing: callers do."""
 
 from distfreeuq._kernels._waiting import short_waits
 
