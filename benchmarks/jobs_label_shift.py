@@ -16,8 +16,8 @@ from .harness import OURS, Job, Target, peer, second_core
 N, M, K = 50_000, 100_000, 100
 SIZE = {"n": N, "m": M, "K": K}
 PASSES = (
-    "four fifths of the time are passes over 80 MB, to which the second core "
-    "adds a quarter; the rest is on one thread"
+    "four fifths of the time are passes over 80 MB, to which the second core adds "
+    "a quarter"
 )
 OVERLAP = {"overlapping": 1.5, "sharp": 4.0}
 """Distance of the class means in standard deviations: accuracies of 0.2 and 0.9."""
