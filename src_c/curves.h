@@ -2,6 +2,7 @@
 #ifndef DISTFREEUQ_CURVES_H
 #define DISTFREEUQ_CURVES_H
 
+#include <float.h>
 #include "portability.h"
 
 /* The curve through n points at x: linear between them, constant beyond the first and last. */
@@ -18,8 +19,13 @@ ALWAYS_INLINE double interpolate(const double *knots, const double *values, ptrd
         j += knots[j + half] <= x ? half : 0;
         left -= half;
     }
-    double slope = (values[j + 1] - values[j]) / (knots[j + 1] - knots[j]);
-    return slope * (x - knots[j]) + values[j];
+    double rise = values[j + 1] - values[j], run = knots[j + 1] - knots[j];
+    double slope = rise / run;
+    if (slope <= DBL_MAX)
+        return slope * (x - knots[j]) + values[j];
+    /* Knots a subnormal distance apart: the slope overflows, the share of the way does not.
+       A processor that flushes subnormals to zero sees no distance at all. */
+    return run > 0.0 ? rise * ((x - knots[j]) / run) + values[j] : values[j];
 }
 
 #define REAL double

@@ -46,7 +46,7 @@ ALWAYS_INLINE void NAMED(find_row_top)(const REAL *RESTRICT row, ptrdiff_t K, in
         low = row[k] < low ? row[k] : low;
     }
     ptrdiff_t first = 0;
-    while (row[first] != top)
+    while (first < K - 1 && row[first] != top) /* a row of NaN has no largest entry */
         first++;
     *top_at = first;
 

@@ -588,6 +588,24 @@ def logarithms(values: FloatMatrix, floor: float) -> FloatMatrix:
     return np.log(np.maximum(values, values.dtype.type(floor)))
 
 
+def curve_at(x: FloatArray, knots: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the piecewise linear curve at x: `np.interp`, safe where slopes overflow.
+
+    Between knots a subnormal distance apart, the share of the way is exact.
+    """
+    x = x.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        out = np.interp(x, knots, values)
+        if knots.size == 1:
+            return out
+        j = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, knots.size - 2)
+        rise, run = np.diff(values)[j], np.diff(knots)[j]
+        steep = np.isinf(rise / run) & (x >= knots[0]) & (x < knots[-1])
+    share = (x[steep] - knots[j[steep]]) / run[steep]
+    out[steep] = rise[steep] * share + values[j[steep]]
+    return out
+
+
 def apply_curves(
     probs: FloatMatrix, curves: list[tuple[FloatArray, FloatArray]]
 ) -> FloatMatrix:
@@ -596,9 +614,9 @@ def apply_curves(
     Rows of zeros become uniform; a single curve is that of column 1.
     """
     if len(curves) == 1:
-        of_one = np.interp(probs[:, 1], *curves[0])
+        of_one = curve_at(probs[:, 1], *curves[0])
         return np.column_stack([1.0 - of_one, of_one]).astype(probs.dtype)
-    each = np.column_stack([np.interp(probs[:, k], *c) for k, c in enumerate(curves)])
+    each = np.column_stack([curve_at(probs[:, k], *c) for k, c in enumerate(curves)])
     sums = each.sum(axis=1, keepdims=True)
     uniform = np.full_like(each, 1.0 / len(curves))
     np.divide(each, sums, out=uniform, where=sums > 0.0)

@@ -326,10 +326,14 @@ def test_the_logarithm_is_accurate_everywhere():
 def test_curves_applied_to_rows(seed, dtype):
     rng = np.random.default_rng(seed)
     n, n_classes = rng.integers(1, 30), rng.integers(2, 6)
-    probs = rng.choice(np.linspace(0.0, 1.0, 9), (n, n_classes)).astype(dtype)
+    # underflowing softmax outputs: subnormal entries and gaps between knots
+    tiny = [5e-324, 1e-323, 3e-320, 1e-310, 2e-308] if dtype == np.float64 else [1e-45]
+    entries = np.concatenate([np.linspace(0.0, 1.0, 9), tiny])
+    places = np.concatenate([np.linspace(0.0, 1.0, 17), tiny])
+    probs = rng.choice(entries, (n, n_classes)).astype(dtype)
     curves = []
     for _ in range(n_classes if n_classes > 2 else 1):
-        knots = np.unique(rng.choice(np.linspace(0.0, 1.0, 17), rng.integers(1, 12)))
+        knots = np.unique(rng.choice(places, rng.integers(1, 12)))
         flat = rng.choice([0.0, 1.0])  # curves that are zero on some rows
         curves.append((knots, flat * np.sort(rng.random(knots.size).round(1))))
     out = np.full_like(probs, np.nan)

@@ -114,3 +114,18 @@ def test_an_impossible_row_without_weight_does_not_count():
     assert fit.loss_after == pytest.approx(0.5 * np.log(2))
     with_weight = dfu.isotonic_calibration(scores[:4], labels[:4])
     assert with_weight.loss_after == fit.loss_after
+
+
+def test_probabilities_a_subnormal_distance_apart():
+    tiny = np.nextafter(0.0, 1.0)
+    fit = dfu.isotonic_calibration(np.array([0.0, tiny] * 2), [0, 1] * 2)
+    assert fit.predict([0.0, tiny, 0.5])[:, 1].tolist() == [0.0, 1.0, 1.0]
+
+
+def test_three_classes_of_which_one_has_underflown():
+    rows = np.array([[1.0, 0.0, 0.0], [1.0, 1e-310, 0.0], [0.0, 0.0, 1.0]] * 2)
+    fit = dfu.isotonic_calibration(rows, [0, 1, 2] * 2)
+    assert fit.predict(rows[:3])[1].argmax() == 1
+    assert not np.isnan(fit.predict(rows)).any()
+    # half of the rows with a first probability of 1 are of class 0
+    assert fit.predict(rows[:3])[0].tolist() == [1.0, 0.0, 0.0]
