@@ -11,16 +11,16 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 FAMILIES = [
-    "_binning",
+    "_bins",
     "_bootstrap",
     "_checks",
-    "_label_shift",
-    "_linear",
-    "_metrics",
+    "_logistic",
+    "_mixture",
     "_quantile",
-    "_scaling",
+    "_root_search",
+    "_row_stats",
     "_scores",
-    "_search",
+    "_softmax",
 ]
 DEBUG = os.environ.get("DISTFREEUQ_DEBUG") == "1"
 

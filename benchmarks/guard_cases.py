@@ -17,8 +17,8 @@ import numpy as np
 
 import distfreeuq as dfu
 from distfreeuq import metrics
-from distfreeuq._validate import Door
-from distfreeuq.label_shift.likelihood import maximise_likelihood
+from distfreeuq._base.arguments import Door
+from distfreeuq._numerics.mixture_likelihood import maximise_likelihood
 
 from . import data
 

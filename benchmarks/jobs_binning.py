@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 import distfreeuq as dfu
-from distfreeuq._kernels import _binning
-from distfreeuq.threads import threads_for
+from distfreeuq._kernels import _bins
+from distfreeuq._kernels.threads import threads_for
 
 from . import by_hand
 from .harness import Job, Target
@@ -35,8 +35,8 @@ def assign_and_count(n: int, n_bins: int, dtype: str = "float64") -> Job:
     def ours() -> np.ndarray:
         bins = np.empty(n, dtype=np.int64)
         counts = np.zeros((n_bins, N_CLASSES), dtype=np.int64)
-        _binning._assign_bins(values, edges, True, bins, threads_for(n))
-        _binning._count_labels(bins, labels, counts)
+        _bins._assign_bins(values, edges, True, bins, threads_for(n))
+        _bins._count_labels(bins, labels, counts)
         return counts
 
     def by_numpy() -> np.ndarray:

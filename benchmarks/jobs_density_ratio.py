@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 import distfreeuq as dfu
-from distfreeuq.covariate_shift.kernels import gaussian, squared_distances
-from distfreeuq.covariate_shift.least_squares import coefficients
-from distfreeuq.covariate_shift.logistic import LogisticLearner
+from distfreeuq.density_ratios.gaussian_kernels import gaussian, squared_distances
+from distfreeuq.density_ratios.logistic_discriminator import LogisticLearner
+from distfreeuq.density_ratios.ulsif import coefficients
 
 from .harness import OURS, Job, Target, peer
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import distfreeuq as dfu
-from distfreeuq.label_shift.likelihood import maximise_likelihood
+from distfreeuq._numerics.mixture_likelihood import maximise_likelihood
 
 from .harness import OURS, Job, Target, peer, second_core
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import distfreeuq as dfu
-from distfreeuq._validate import Door
+from distfreeuq._base.arguments import Door
 
 from . import by_hand, data
 from .harness import Job, Target

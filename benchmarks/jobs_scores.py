@@ -6,7 +6,7 @@ import numpy as np
 
 import distfreeuq as dfu
 from distfreeuq._kernels import _checks
-from distfreeuq.threads import threads_for
+from distfreeuq._kernels.threads import threads_for
 
 from . import by_hand, data
 from .harness import Job, Target

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._kernels import _checks, _scaling
+from distfreeuq._kernels import _checks, _softmax
 
 _MATRIX_BYTES = 1 << 28
 """Far beyond any cache, so that every read comes from memory."""
@@ -59,7 +59,7 @@ def _seconds_by_exponential(threads: int) -> float:
     scratch, out = np.empty((8, n_columns)), np.empty_like(logits)
 
     def softmax() -> None:
-        _scaling._affine_softmax(logits, scale, bias, scratch, out, threads)
+        _softmax._affine_softmax(logits, scale, bias, scratch, out, threads)
 
     return _fastest(softmax, runs=200) / logits.size
 

@@ -4,31 +4,32 @@ from importlib import import_module
 from typing import Any
 
 from distfreeuq import bounds, metrics, scenarios
+from distfreeuq._numerics.quantiles import weighted_quantile
+from distfreeuq._numerics.threads import get_num_threads, set_num_threads
 from distfreeuq._version import __version__
-from distfreeuq.assessment.assess import assess
-from distfreeuq.assessment.calibration_comparison import CalibrationComparisonResult
-from distfreeuq.assessment.compare import ComparisonResult, compare
-from distfreeuq.assessment.compare_calibrations import compare_calibrations
-from distfreeuq.assessment.result import AssessmentResult
+from distfreeuq.assessment.calibration_results import CalibrationComparisonResult
+from distfreeuq.assessment.one_classifier import assess
+from distfreeuq.assessment.results import AssessmentResult
+from distfreeuq.assessment.several_calibrations import compare_calibrations
+from distfreeuq.assessment.several_classifiers import ComparisonResult, compare
 from distfreeuq.binning.histogram import histogram_binning
-from distfreeuq.binning.result import BinningResult
+from distfreeuq.binning.results import BinningResult
 from distfreeuq.calibration.classwise_temperature import (
     ClasswiseTemperatureResult,
     classwise_temperature_scaling,
 )
 from distfreeuq.calibration.groupwise import groupwise_calibration
-from distfreeuq.calibration.groupwise_result import GroupwiseResult
+from distfreeuq.calibration.groupwise_results import GroupwiseResult
 from distfreeuq.calibration.isotonic import IsotonicResult, isotonic_calibration
 from distfreeuq.calibration.logits import to_logits
 from distfreeuq.calibration.platt import PlattResult, platt_scaling
 from distfreeuq.calibration.temperature import TemperatureResult, temperature_scaling
 from distfreeuq.calibration.vector import VectorResult, vector_scaling
-from distfreeuq.conformal.covariate_shift import covariate_shift_conformal
+from distfreeuq.conformal.covariate_shift_sets import covariate_shift_conformal
 from distfreeuq.conformal.coverage import CoverageResult
-from distfreeuq.conformal.label_conditional import label_conditional_conformal
-from distfreeuq.conformal.label_shift import label_shift_conformal
-from distfreeuq.conformal.result import ConformalResult
-from distfreeuq.conformal.scores import (
+from distfreeuq.conformal.label_conditional_sets import label_conditional_conformal
+from distfreeuq.conformal.label_shift_sets import label_shift_conformal
+from distfreeuq.conformal.nonconformity import (
     APS,
     LAC,
     RAPS,
@@ -37,17 +38,16 @@ from distfreeuq.conformal.scores import (
     Rank,
     nested_scores,
 )
+from distfreeuq.conformal.results import ConformalResult
 from distfreeuq.conformal.sets import PredictionSets
-from distfreeuq.conformal.split import split_conformal
+from distfreeuq.conformal.split_sets import split_conformal
 from distfreeuq.conformal.thresholds import conformal_thresholds
-from distfreeuq.covariate_shift.calibration import covariate_shift_calibration
-from distfreeuq.covariate_shift.calibration_result import (
+from distfreeuq.covariate_shift.results import (
     CovariateShiftCalibrationResult,
 )
-from distfreeuq.covariate_shift.density_ratio import density_ratio
-from distfreeuq.covariate_shift.feature_learning import indistinguishable_features
-from distfreeuq.covariate_shift.feature_map import FeatureMapResult
-from distfreeuq.covariate_shift.result import DensityRatioResult
+from distfreeuq.covariate_shift.weighted_calibration import covariate_shift_calibration
+from distfreeuq.density_ratios.estimation import density_ratio
+from distfreeuq.density_ratios.results import DensityRatioResult
 from distfreeuq.exceptions import (
     DistFreeError,
     DistFreeWarning,
@@ -60,17 +60,17 @@ from distfreeuq.exceptions import (
     TrainingStoppedWarning,
     UnseenGroupWarning,
 )
+from distfreeuq.feature_learning.learning import indistinguishable_features
+from distfreeuq.feature_learning.results import FeatureMapResult
 from distfreeuq.guarantees import Guarantee, NoGuarantee
-from distfreeuq.label_shift.black_box import bbse, rlls
-from distfreeuq.label_shift.known import label_weights
-from distfreeuq.label_shift.mlls import mlls
-from distfreeuq.label_shift.regions import Box, Polytope
-from distfreeuq.label_shift.result import LabelShiftResult
-from distfreeuq.quantiles import weighted_quantile
+from distfreeuq.label_shift.confusion_estimators import bbse, rlls
+from distfreeuq.label_shift.inference.regions import Box, Polytope
+from distfreeuq.label_shift.known_priors import label_weights
+from distfreeuq.label_shift.maximum_likelihood import mlls
+from distfreeuq.label_shift.results import LabelShiftResult
 from distfreeuq.results import load
-from distfreeuq.simulation.result import SimulationResult
-from distfreeuq.simulation.simulate import simulate
-from distfreeuq.threads import get_num_threads, set_num_threads
+from distfreeuq.simulation.results import SimulationResult
+from distfreeuq.simulation.runner import simulate
 
 __all__ = [
     "APS",

@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_verify(commands)
     options = parser.parse_args(arguments)
     if options.command == "verify":
-        from distfreeuq.theorems import command
+        from distfreeuq.theorems.engine import command
 
         return command.run(options)
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distfreeuq._typing import BoolArray
+from distfreeuq._base.array_types import BoolArray
 from distfreeuq.conformal.coverage import CoverageResult
-from distfreeuq.conformal.label_conditional import label_conditional_conformal
-from distfreeuq.conformal.label_shift import label_shift_conformal
-from distfreeuq.conformal.result import ConformalResult
-from distfreeuq.conformal.split import split_conformal
-from distfreeuq.label_shift.mlls import mlls
+from distfreeuq.conformal.label_conditional_sets import label_conditional_conformal
+from distfreeuq.conformal.label_shift_sets import label_shift_conformal
+from distfreeuq.conformal.results import ConformalResult
+from distfreeuq.conformal.split_sets import split_conformal
+from distfreeuq.label_shift.maximum_likelihood import mlls
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +116,7 @@ def comparison(
     fits: dict[str, ConformalResult], achieved: dict[str, CoverageResult]
 ) -> str:
     """Return a table of what each method's sets achieved on the target."""
-    from distfreeuq import _summary
+    from distfreeuq._base import printing
 
     claims = {
         "uncorrected": "none",
@@ -135,7 +135,7 @@ def comparison(
         for name, result in achieved.items()
     ]
     first = next(iter(achieved.values()))
-    table = _summary.Table(
+    table = printing.Table(
         ["thresholds", "coverage", "95% interval", "mean size", "guarantee"], rows
     )
     nominal = 1.0 - float(fits["uncorrected"].alpha)
@@ -150,7 +150,7 @@ def comparison(
     ]
     facts = [("Target rows", str(first.n)), ("Nominal coverage", f"{nominal:g}")]
     title = "Coverage under label shift"
-    return str(_summary.summarise(title, facts, [table], notes).as_text())
+    return str(printing.summarise(title, facts, [table], notes).as_text())
 
 
 def _say(text: str) -> None:

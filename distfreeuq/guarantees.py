@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from distfreeuq._persistence import register
+from distfreeuq._base.persistence import register
 
 Kind = Literal[
     "marginal",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from distfreeuq import _persistence
+from distfreeuq._base import persistence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,7 @@ class Result(ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Make the class known to `load`."""
         super().__init_subclass__(**kwargs)
-        _persistence.register(cls)
+        persistence.register(cls)
 
     @abstractmethod
     def summary(self) -> Summary:
@@ -67,7 +67,7 @@ class Result(ABC):
         path : str or path-like
             An existing file is replaced.
         """
-        _persistence.save(self, path)
+        persistence.save(self, path)
 
 
 def load(path: str | PathLike[str]) -> Any:
@@ -93,7 +93,7 @@ def load(path: str | PathLike[str]) -> Any:
     >>> bool((again.thresholds == fit.thresholds).all())
     True
     """
-    result = _persistence.load(path)
+    result = persistence.load(path)
     if not isinstance(result, Result):
-        raise _persistence.not_ours(path, "it holds no result")
+        raise persistence.not_ours(path, "it holds no result")
     return result

@@ -5,16 +5,16 @@ from distfreeuq._kernels._waiting import short_waits
 try:
     with short_waits():
         from distfreeuq._kernels import (
-            _binning,
+            _bins,
             _bootstrap,
             _checks,
-            _label_shift,
-            _linear,
-            _metrics,
+            _logistic,
+            _mixture,
             _quantile,
-            _scaling,
+            _root_search,
+            _row_stats,
             _scores,
-            _search,
+            _softmax,
         )
 except ImportError as error:
     raise ImportError(
@@ -23,14 +23,14 @@ except ImportError as error:
     ) from error
 
 __all__ = [
-    "_binning",
+    "_bins",
     "_bootstrap",
     "_checks",
-    "_label_shift",
-    "_linear",
-    "_metrics",
+    "_logistic",
+    "_mixture",
     "_quantile",
-    "_scaling",
+    "_root_search",
+    "_row_stats",
     "_scores",
-    "_search",
+    "_softmax",
 ]

@@ -1,7 +1,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from distfreeuq._typing import (
+from distfreeuq._base.array_types import (
     CountMatrix,
     FloatArray,
     FloatMatrix,

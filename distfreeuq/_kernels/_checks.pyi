@@ -1,4 +1,4 @@
-from distfreeuq._typing import FloatMatrix
+from distfreeuq._base.array_types import FloatMatrix
 
 def _max_threads() -> int: ...
 def _first_bad_row(

@@ -1,4 +1,4 @@
-from distfreeuq._typing import FloatArray, IntArray
+from distfreeuq._base.array_types import FloatArray, IntArray
 
 def _sort_scores(
     values: FloatArray, sorted_values: FloatArray, order: IntArray

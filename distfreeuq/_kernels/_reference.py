@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from distfreeuq._typing import (
+from distfreeuq._base.array_types import (
     BoolArray,
     BoolMatrix,
     ByteMatrix,
@@ -31,7 +31,7 @@ def on_grid(p: FloatArray) -> FloatArray:
 def score_of_label(
     score: tuple[int, float, float, float], row: FloatArray, y: int, u: float
 ) -> float:
-    """Return label y's score: the table in distfreeuq/conformal/scores.py."""
+    """Return label y's score: the table in distfreeuq/conformal/nonconformity.py."""
     kind, penalty, k_reg, weight = score
     row = row.astype(np.float64)
     more_likely = row > row[y]

@@ -1,4 +1,4 @@
-from distfreeuq._typing import ByteMatrix, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.array_types import ByteMatrix, FloatArray, FloatMatrix, IntArray
 
 _Score = tuple[int, float, float, float]
 

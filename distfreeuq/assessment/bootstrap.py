@@ -6,12 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from distfreeuq._base.array_types import CountMatrix, FloatArray, FloatMatrix
 from distfreeuq._kernels import _bootstrap
-from distfreeuq._typing import CountMatrix, FloatArray, FloatMatrix
-from distfreeuq.assessment.linear import SAMPLES, LinearMeasures, Totals, take_apart
+from distfreeuq._kernels.threads import threads_for
+from distfreeuq.assessment.bootstrap_sums import (
+    SAMPLES,
+    LinearMeasures,
+    Totals,
+    take_apart,
+)
 from distfreeuq.assessment.measures import BIASED, Measures
-from distfreeuq.metrics.rows import Rows
-from distfreeuq.threads import threads_for
+from distfreeuq.metrics.data import Rows
 
 _SMALL_TASK = 1 << 15
 """Rows times generators of a task, or cells times generators: about a cache's worth."""

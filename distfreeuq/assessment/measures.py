@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq.metrics.bins import (
     CONFIDENCE,
     HIT,
@@ -21,9 +21,9 @@ from distfreeuq.metrics.bins import (
     overconfidence,
     sum_in_cells,
 )
-from distfreeuq.metrics.classwise import class_errors
-from distfreeuq.metrics.rows import Rows
-from distfreeuq.metrics.scores import log_losses
+from distfreeuq.metrics.classwise_errors import class_errors
+from distfreeuq.metrics.data import Rows
+from distfreeuq.metrics.proper_scores import log_losses
 
 METRICS = (
     "accuracy",

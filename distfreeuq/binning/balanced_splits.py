@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from distfreeuq._typing import FloatMatrix, IntArray
+from distfreeuq._base.array_types import FloatMatrix, IntArray
 from distfreeuq.binning.simplex import SimplexCells
 from distfreeuq.binning.uniform_mass import (
     makes_a_bin,

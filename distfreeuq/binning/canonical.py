@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from distfreeuq import bounds
-from distfreeuq._typing import FloatArray, FloatMatrix, IntArray, IntMatrix
-from distfreeuq._validate import Door
-from distfreeuq.binning.calibration import Calibration
-from distfreeuq.binning.counting import (
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
+from distfreeuq._numerics.bin_counts import (
     count_labels,
     divide,
     mean_rows,
     mean_scores,
     sum_weights,
 )
-from distfreeuq.binning.intervals import Intervals
-from distfreeuq.binning.partition import FunctionCells
+from distfreeuq._numerics.unit_bins import Intervals
 from distfreeuq.binning.radii import TRIVIAL_L1, Radii, around, multinomial_radii
-from distfreeuq.binning.result import BinningResult
+from distfreeuq.binning.results import BinningResult
+from distfreeuq.binning.scheme import FunctionCells
+from distfreeuq.binning.settings import Calibration
 from distfreeuq.binning.simplex import SimplexCells
-from distfreeuq.binning.target import TargetWeights
+from distfreeuq.binning.target_weights import TargetWeights
 from distfreeuq.binning.weighted_radii import (
     WeightedCounts,
     weighted_multinomial_radii,

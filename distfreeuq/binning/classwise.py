@@ -7,17 +7,23 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from distfreeuq._typing import BoolMatrix, FloatArray, FloatMatrix, IntArray, IntMatrix
-from distfreeuq._validate import Door
-from distfreeuq.binning import claims
-from distfreeuq.binning.calibration import Calibration
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import (
+    BoolMatrix,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+    IntMatrix,
+)
+from distfreeuq._numerics.bin_counts import divide, mean_scores, sum_weights
+from distfreeuq._numerics.unit_bins import Intervals, ScoreBins
+from distfreeuq.binning import guarantees
 from distfreeuq.binning.canonical import reweighted_prior
-from distfreeuq.binning.counting import divide, mean_scores, sum_weights
 from distfreeuq.binning.events import event_radii, reweighted_event
-from distfreeuq.binning.intervals import Intervals, ScoreBins
 from distfreeuq.binning.radii import binomial_radii
-from distfreeuq.binning.result import BinningResult
-from distfreeuq.binning.target import TargetWeights
+from distfreeuq.binning.results import BinningResult
+from distfreeuq.binning.settings import Calibration
+from distfreeuq.binning.target_weights import TargetWeights
 from distfreeuq.binning.weighted_radii import WeightedCounts, weighted_binomial_radii
 from distfreeuq.results import read_only
 
@@ -178,7 +184,7 @@ def fit_classwise(calibration: Calibration, renormalize: bool) -> ClasswiseBinni
         radii = weighted_binomial_radii(weighted, calibration.weight_bound, *settings)
     fields = calibration.fields("classwise", radii, bin_counts, n_bins)
     if renormalize:
-        fields["guarantee"] = claims.RENORMALISED
+        fields["guarantee"] = guarantees.RENORMALISED
     return ClasswiseBinning(
         counts=read_only(counts),
         bin_counts=read_only(bin_counts),

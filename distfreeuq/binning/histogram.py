@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._arrays import describe, is_single
-from distfreeuq._random import stream
-from distfreeuq._typing import (
+from distfreeuq._base.arguments import LARGEST, Door
+from distfreeuq._base.array_types import (
     ArrayLike,
     BoolArray,
     Classes,
@@ -17,14 +16,15 @@ from distfreeuq._typing import (
     FloatMatrix,
     RandomState,
 )
-from distfreeuq._validate import LARGEST, Door
-from distfreeuq.binning.calibration import Calibration
+from distfreeuq._base.arrays import describe, is_single
+from distfreeuq._base.random_streams import stream
+from distfreeuq._numerics.unit_bins import Intervals, closed_intervals, equal_width
 from distfreeuq.binning.canonical import fit_canonical
 from distfreeuq.binning.classwise import fit_classwise
-from distfreeuq.binning.intervals import Intervals, closed_intervals, equal_width
-from distfreeuq.binning.partition import FunctionCells, PartitionFunction, Scheme
 from distfreeuq.binning.radii import BOUNDS, WEIGHTED_BOUNDS
-from distfreeuq.binning.result import BinningResult
+from distfreeuq.binning.results import BinningResult
+from distfreeuq.binning.scheme import FunctionCells, PartitionFunction, Scheme
+from distfreeuq.binning.settings import Calibration
 from distfreeuq.binning.top_label import fit_top_label
 from distfreeuq.binning.uniform_mass import most_bins
 from distfreeuq.exceptions import SmallCalibrationWarning

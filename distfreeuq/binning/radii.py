@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 
 from distfreeuq import bounds
-from distfreeuq._typing import FloatArray, FloatMatrix, IntArray, IntMatrix
-from distfreeuq.binning.counting import divide
-from distfreeuq.bounds.binning import SMALLEST_LEVEL, subset_level
+from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
+from distfreeuq._numerics.bin_counts import divide
+from distfreeuq.bounds.bin_bounds import SMALLEST_LEVEL, subset_level
 
 Bound = Literal["clopper-pearson", "mcdiarmid"]
 

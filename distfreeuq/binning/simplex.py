@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from distfreeuq._kernels import _binning
-from distfreeuq._persistence import register
-from distfreeuq._typing import (
+from distfreeuq._base.array_types import (
     BoolArray,
     Classes,
     FloatArray,
@@ -16,7 +14,9 @@ from distfreeuq._typing import (
     IntArray,
     IntMatrix,
 )
-from distfreeuq.threads import threads_for
+from distfreeuq._base.persistence import register
+from distfreeuq._kernels import _bins
+from distfreeuq._kernels.threads import threads_for
 
 
 @register
@@ -52,7 +52,7 @@ class SimplexCells:
         threshold = self.threshold.astype(probs.dtype)
         before = np.nextafter(threshold, np.array(-np.inf, dtype=probs.dtype))
         threshold = np.where(self.strict, before, threshold)
-        _binning._assign_cells(
+        _bins._assign_cells(
             probs, self.column, threshold, self.child, out, threads_for(out.size)
         )
         return out

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from distfreeuq._kernels import _metrics
-from distfreeuq._typing import ByteMatrix, FloatArray, FloatMatrix, IntArray
-from distfreeuq._validate import Door
-from distfreeuq.binning.calibration import Calibration
-from distfreeuq.binning.counting import divide, mean_scores, sum_weights
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import ByteMatrix, FloatArray, FloatMatrix, IntArray
+from distfreeuq._kernels import _row_stats
+from distfreeuq._kernels.threads import threads_for
+from distfreeuq._numerics.bin_counts import divide, mean_scores, sum_weights
+from distfreeuq._numerics.unit_bins import Intervals
 from distfreeuq.binning.events import event_radii, reweighted_event
-from distfreeuq.binning.intervals import Intervals
 from distfreeuq.binning.radii import binomial_radii
-from distfreeuq.binning.result import BinningResult
-from distfreeuq.binning.target import TargetWeights
+from distfreeuq.binning.results import BinningResult
+from distfreeuq.binning.settings import Calibration
+from distfreeuq.binning.target_weights import TargetWeights
 from distfreeuq.binning.weighted_radii import WeightedCounts, weighted_binomial_radii
 from distfreeuq.results import read_only
-from distfreeuq.threads import threads_for
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,7 +133,7 @@ def _top(
     n = matrix.shape[0]
     top, right = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.uint8)
     confidence, nothing = (np.empty(size, dtype=matrix.dtype) for size in (n, 0))
-    _metrics._read_rows(
+    _row_stats._read_rows(
         matrix,
         np.zeros(n, dtype=np.int64) if labels is None else labels,
         np.inf,  # the rows are checked already

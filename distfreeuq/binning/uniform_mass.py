@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from distfreeuq._kernels import _binning
-from distfreeuq._typing import BoolArray, FloatArray, IntArray
-from distfreeuq.binning.intervals import Intervals, ScoreBins, closed_intervals
+from distfreeuq._base.array_types import BoolArray, FloatArray, IntArray
+from distfreeuq._kernels import _bins
+from distfreeuq._numerics.unit_bins import Intervals, ScoreBins, closed_intervals
 from distfreeuq.results import read_only
 
 _BUCKETS = 1 << 16
@@ -80,14 +80,14 @@ def order_statistics(
     candidates = values
     if values.size > _FEW_VALUES:
         counts = np.zeros(_BUCKETS, dtype=np.int64)
-        _binning._count_buckets(values, counts)
+        _bins._count_buckets(values, counts)
         ends = np.cumsum(counts)
         bucket = np.searchsorted(ends, ranks)
         wanted = np.zeros(_BUCKETS, dtype=np.uint8)
         wanted[bucket] = 1
         kept = np.cumsum(np.where(wanted, counts, 0))
         candidates = np.empty(int(kept[-1]) + 1, dtype=values.dtype)
-        _binning._gather_buckets(values, wanted, candidates)
+        _bins._gather_buckets(values, wanted, candidates)
         candidates = candidates[:-1]
         before = ends[bucket] - kept[bucket]
     ordered = np.sort(candidates)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from distfreeuq import bounds
-from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
-from distfreeuq.binning.counting import divide
+from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
+from distfreeuq._numerics.bin_counts import divide
 from distfreeuq.binning.radii import (
     TRIVIAL_L1,
     TRIVIAL_PROBABILITY,

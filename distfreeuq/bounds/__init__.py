@@ -1,6 +1,6 @@
 """Every bound as a pure function, with its theorem in the docstring."""
 
-from distfreeuq.bounds.binning import (
+from distfreeuq.bounds.bin_bounds import (
     binning_hoeffding,
     binning_mcdiarmid,
     binning_smallest,
@@ -8,40 +8,13 @@ from distfreeuq.bounds.binning import (
     clopper_pearson_lower,
     subset_clopper_pearson,
 )
-from distfreeuq.bounds.conformal import (
+from distfreeuq.bounds.coverage_bounds import (
     beta_coverage_quantile,
     clopper_pearson,
     pac_rank,
     pac_smallest_sample,
 )
-from distfreeuq.bounds.covariate_shift import (
-    CovariateShiftTerms,
-    covariate_shift_bound,
-    covariate_shift_bound_printed,
-    covariate_shift_factor,
-    covariate_shift_terms,
-)
-from distfreeuq.bounds.importance import (
-    importance_variance,
-    importance_variance_printed,
-    renyi_divergence,
-    renyi_from_weights,
-)
-from distfreeuq.bounds.label_shift_binning import (
-    binary_label_shift,
-    condition_number,
-    label_shift_source_radius,
-    label_shift_tilt_radius,
-    label_shift_weight_radius,
-    theorem4_printed,
-)
-from distfreeuq.bounds.miscalibration import (
-    LabelNoiseClassifier,
-    SampleSizeEffect,
-    label_noise_confidence,
-    sample_size_effect,
-)
-from distfreeuq.bounds.scaling import (
+from distfreeuq.bounds.excess_risk_bounds import (
     LossConstants,
     clipped_nll_constants,
     cts_class_excess_risk,
@@ -51,7 +24,34 @@ from distfreeuq.bounds.scaling import (
     half_brier_constants,
     nll_constants,
 )
-from distfreeuq.bounds.weighted import (
+from distfreeuq.bounds.importance_bounds import (
+    importance_variance,
+    importance_variance_printed,
+    renyi_divergence,
+    renyi_from_weights,
+)
+from distfreeuq.bounds.label_shift_bounds import (
+    binary_label_shift,
+    condition_number,
+    label_shift_source_radius,
+    label_shift_tilt_radius,
+    label_shift_weight_radius,
+    theorem4_printed,
+)
+from distfreeuq.bounds.miscalibration_bounds import (
+    LabelNoiseClassifier,
+    SampleSizeEffect,
+    label_noise_confidence,
+    sample_size_effect,
+)
+from distfreeuq.bounds.target_error_bounds import (
+    CovariateShiftTerms,
+    covariate_shift_bound,
+    covariate_shift_bound_printed,
+    covariate_shift_factor,
+    covariate_shift_terms,
+)
+from distfreeuq.bounds.weighted_mean_bounds import (
     empirical_bernstein,
     weighted_bernstein,
     weighted_chernoff,

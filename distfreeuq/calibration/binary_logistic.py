@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from distfreeuq._blas import on_one_blas_thread
-from distfreeuq._typing import FloatArray, FloatMatrix
-from distfreeuq.calibration.logistic_sums import logistic_sums
+from distfreeuq._base.array_types import FloatArray, FloatMatrix
+from distfreeuq._numerics.blas import on_one_blas_thread
+from distfreeuq._numerics.logistic_sums import logistic_sums
+from distfreeuq._numerics.newton import Curvature, minimise_convex
+from distfreeuq.calibration.data import CalibrationRows
 from distfreeuq.calibration.multinomial_logistic import LinearMap
-from distfreeuq.calibration.newton import Curvature, minimise_convex
-from distfreeuq.calibration.rows import CalibrationRows
 from distfreeuq.calibration.vector_loss import FLAT
 
 _NEUTRAL = np.array([1.0, 0.0])

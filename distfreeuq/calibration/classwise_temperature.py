@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distfreeuq._arrays import listed
-from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix, IntArray
-from distfreeuq._validate import Door
-from distfreeuq.calibration.excess_risk import (
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.arrays import listed
+from distfreeuq.calibration.data import (
+    CalibrationRows,
+    describe_rows,
+    read_rows,
+    scaled_softmax,
+)
+from distfreeuq.calibration.guarantees import (
     class_guarantee,
     read_logit_range,
     temperature_guarantee,
 )
 from distfreeuq.calibration.logits import read_new_logits
-from distfreeuq.calibration.result import (
+from distfreeuq.calibration.results import (
     CalibrationResult,
     coefficient_cells,
     coefficient_headers,
     coefficients,
-)
-from distfreeuq.calibration.rows import (
-    CalibrationRows,
-    describe_rows,
-    read_rows,
-    scaled_softmax,
 )
 from distfreeuq.calibration.shared_temperature import (
     AT_BOUND,
@@ -152,7 +152,7 @@ class ClasswiseTemperatureResult(CalibrationResult):
 
     def summary(self) -> Summary:
         """Return losses, temperatures and guarantee as a ``Summary``."""
-        from distfreeuq._summary import Table, class_name
+        from distfreeuq._base.printing import Table, class_name
 
         columns = ["estimate", "std_err", "z", "p_value", "low", "high"]
         frame = self.to_frame()

@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._labels import name_array
-from distfreeuq._typing import ArrayLike, IntArray
-from distfreeuq._validate import Door
-from distfreeuq._warned import listed_warnings, warn_once
-from distfreeuq.calibration.excess_risk import class_guarantee, read_logit_range
-from distfreeuq.calibration.groupwise_result import (
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import ArrayLike, IntArray
+from distfreeuq._base.class_labels import name_array
+from distfreeuq._base.repeated_warnings import listed_warnings, warn_once
+from distfreeuq.calibration.data import CalibrationRows, read_rows
+from distfreeuq.calibration.groupwise_results import (
     POOLED,
     GroupwiseResult,
     Split,
     apply_maps,
     split_rows,
 )
+from distfreeuq.calibration.guarantees import class_guarantee, read_logit_range
 from distfreeuq.calibration.isotonic import IsotonicResult, isotonic_calibration
 from distfreeuq.calibration.platt import platt_scaling
-from distfreeuq.calibration.result import CalibrationResult, change_fields, outcome_of
-from distfreeuq.calibration.rows import CalibrationRows, read_rows
+from distfreeuq.calibration.results import CalibrationResult, change_fields, outcome_of
 from distfreeuq.calibration.temperature import (
     ALPHA_BOUNDS,
     read_alpha_bounds,

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from distfreeuq._kernels import _search
-from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix, IntArray
-from distfreeuq.calibration.rows import (
+from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
+from distfreeuq._kernels import _root_search
+from distfreeuq.calibration.data import (
     GRADIENT,
     LOSS,
     N_SUMS,
@@ -197,13 +197,13 @@ def solve_increasing(
     x = start.astype(np.float64)
     state = np.empty((n_groups, N_STATE))
     ends = np.empty((0, 2)) if bracket is None else np.column_stack(bracket)
-    _search._start_searches(*bounds, ends, state)
+    _root_search._start_searches(*bounds, ends, state)
     todo = np.ones(n_groups, dtype=bool) if active is None else active.copy()
     sums = np.zeros((n_groups, N_SUMS))
     for count in range(_MAX_PASSES):
         fresh = known if known is not None and count == 0 else evaluate(x, todo)
         sums[todo] = fresh[todo]
-        left = _search._continue_searches(
+        left = _root_search._continue_searches(
             *bounds,
             last_step,
             max(last_step, _LAST_STEP),

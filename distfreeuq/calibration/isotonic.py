@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distfreeuq._kernels import _scaling
-from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix
-from distfreeuq._validate import Door
-from distfreeuq.calibration.result import CalibrationResult, change_fields, outcome_of
-from distfreeuq.calibration.rows import (
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
+from distfreeuq._kernels import _softmax
+from distfreeuq._kernels.threads import threads_for
+from distfreeuq.calibration.data import (
     CalibrationRows,
     count_blocks,
     describe_rows,
     read_weights,
 )
+from distfreeuq.calibration.results import CalibrationResult, change_fields, outcome_of
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import read_only
-from distfreeuq.threads import threads_for
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +100,7 @@ class IsotonicResult(CalibrationResult):
 
     def summary(self) -> Summary:
         """Return losses and the curves' extent as a ``Summary``."""
-        from distfreeuq._summary import Table, class_name, number
+        from distfreeuq._base.printing import Table, class_name, number
 
         rows = [
             [
@@ -250,7 +250,7 @@ def apply_curves(
 ) -> FloatMatrix:
     """Return calibrated rows of probabilities, in the precision of `probs`."""
     out = np.empty_like(probs)
-    _scaling._apply_curves(
+    _softmax._apply_curves(
         probs,
         np.concatenate(knots),
         np.concatenate(values),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from distfreeuq._kernels import _linear
-from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix, IntMatrix
-from distfreeuq.calibration.newton import Curvature
-from distfreeuq.calibration.rows import CalibrationRows, count_blocks
+from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntMatrix
+from distfreeuq._kernels import _logistic
+from distfreeuq._kernels.threads import threads_for
+from distfreeuq._numerics.newton import Curvature
+from distfreeuq.calibration.data import CalibrationRows, count_blocks
 from distfreeuq.calibration.vector_loss import ABSENT_BIAS
-from distfreeuq.threads import threads_for
 
 _MAX_BLOCKS = 16
 _MAX_ENTRIES = 1 << 22
@@ -20,7 +20,7 @@ def linear_softmax(
 ) -> FloatMatrix:
     """Return softmax(logits @ coef.T + bias) by rows, in the logits' precision."""
     probs = np.empty_like(logits)
-    _linear._linear_softmax(
+    _logistic._linear_softmax(
         logits,
         np.ascontiguousarray(coef),
         np.ascontiguousarray(bias),
@@ -74,7 +74,7 @@ class LinearLoss:
         rows, n_classes = self.rows, self.rows.n_classes
         width = 1 + n_classes * self.n_features
         sums = np.zeros((self._count_blocks(width), width))
-        _linear._sum_linear_nll(
+        _logistic._sum_linear_nll(
             rows.logits,
             rows.labels,
             rows.weights,
@@ -116,7 +116,7 @@ class LinearLoss:
         n_pairs, n_right = of_classes.max() + 1, of_features.max() + 1
         n_left = 2 * n_pairs if scores else n_pairs
         sums = np.zeros((self._count_blocks(n_left * n_right), n_left, n_right))
-        _linear._sum_linear_products(
+        _logistic._sum_linear_products(
             scores,
             rows.logits,
             rows.labels,

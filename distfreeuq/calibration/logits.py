@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from distfreeuq import _labels
-from distfreeuq._arrays import listed
-from distfreeuq._kernels import _scaling
-from distfreeuq._typing import ArrayLike, Classes, FloatMatrix
-from distfreeuq._validate import Door
-from distfreeuq.threads import threads_for
+from distfreeuq._base import class_labels
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import ArrayLike, Classes, FloatMatrix
+from distfreeuq._base.arrays import listed
+from distfreeuq._kernels import _softmax
+from distfreeuq._kernels.threads import threads_for
 
 SMALLEST_FLOOR = 1e-300
 _BLOCK_ENTRIES = 1 << 14
@@ -49,7 +49,7 @@ def to_logits(probs: ArrayLike, *, floor: float = 1e-12) -> FloatMatrix:
     logits = np.empty_like(matrix)
     n_blocks = max(1, matrix.size // _BLOCK_ENTRIES)
     threads = threads_for(matrix.size)
-    _scaling._log_entries(matrix, smallest, logits, n_blocks, threads)
+    _softmax._log_entries(matrix, smallest, logits, n_blocks, threads)
     return logits
 
 
@@ -68,7 +68,7 @@ def read_new_logits(
     if matrix.shape[1] != len(classes):
         must = f"of shape (n, {len(classes)}), as in the fit"
         door.refuse(parameter, must, f"shape {matrix.shape}")
-    if not isinstance(names, range) and _labels.contradict(names, classes):
+    if not isinstance(names, range) and class_labels.contradict(names, classes):
         must = f"with the fit's columns in the fit's order, {listed(classes)}"
         door.refuse(parameter, must, listed(names))
     return matrix

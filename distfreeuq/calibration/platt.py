@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix
-from distfreeuq._validate import Door
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq.calibration.binary_logistic import fit_binary
+from distfreeuq.calibration.data import read_rows
 from distfreeuq.calibration.linear_loss import linear_softmax
 from distfreeuq.calibration.logits import read_new_logits
 from distfreeuq.calibration.multinomial_logistic import fit_multinomial
-from distfreeuq.calibration.result import (
+from distfreeuq.calibration.results import (
     CalibrationResult,
     change_fields,
     coefficient_cells,
@@ -21,7 +22,6 @@ from distfreeuq.calibration.result import (
     coefficients,
     outcome_of,
 )
-from distfreeuq.calibration.rows import read_rows
 from distfreeuq.calibration.vector import read_ridge, warn_lost
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import read_only
@@ -139,7 +139,7 @@ class PlattResult(CalibrationResult):
 
     def summary(self) -> Summary:
         """Return losses and coefficient table as a ``Summary``."""
-        from distfreeuq._summary import Table, class_name
+        from distfreeuq._base.printing import Table, class_name
 
         frame = self.to_frame()
         columns = ["estimate", "std_err", "z", "p_value", "low", "high"]

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
+from distfreeuq.calibration.data import CURVATURE, SQUARED_SCORE, CalibrationRows
 from distfreeuq.calibration.inverse_temperature import (
     LossInAlpha,
     Minimum,
     solve_increasing,
 )
-from distfreeuq.calibration.reliability import bin_sums
-from distfreeuq.calibration.rows import CURVATURE, SQUARED_SCORE, CalibrationRows
+from distfreeuq.calibration.reliability_change import bin_sums
 from distfreeuq.calibration.temperature import FittedGroups, temperature_std_err
 
 OWN, SHARED, AT_BOUND, LIMITED = range(4)

@@ -8,19 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distfreeuq._typing import ArrayLike, FloatMatrix, IntArray
-from distfreeuq._validate import Door
-from distfreeuq.calibration.excess_risk import read_logit_range, temperature_guarantee
-from distfreeuq.calibration.inverse_temperature import LossInAlpha, Minimum
-from distfreeuq.calibration.logits import read_new_logits
-from distfreeuq.calibration.reliability import bin_sums
-from distfreeuq.calibration.result import (
-    CalibrationResult,
-    coefficient_cells,
-    coefficient_headers,
-    coefficients,
-)
-from distfreeuq.calibration.rows import (
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import ArrayLike, FloatMatrix, IntArray
+from distfreeuq.calibration.data import (
     CURVATURE,
     LOSS,
     SQUARED_SCORE,
@@ -28,6 +18,16 @@ from distfreeuq.calibration.rows import (
     describe_rows,
     read_rows,
     scaled_softmax,
+)
+from distfreeuq.calibration.guarantees import read_logit_range, temperature_guarantee
+from distfreeuq.calibration.inverse_temperature import LossInAlpha, Minimum
+from distfreeuq.calibration.logits import read_new_logits
+from distfreeuq.calibration.reliability_change import bin_sums
+from distfreeuq.calibration.results import (
+    CalibrationResult,
+    coefficient_cells,
+    coefficient_headers,
+    coefficients,
 )
 from distfreeuq.exceptions import FitAtBoundWarning
 from distfreeuq.results import read_only
@@ -119,7 +119,7 @@ class TemperatureResult(CalibrationResult):
 
     def summary(self) -> Summary:
         """Return losses, coefficient table and guarantee as a ``Summary``."""
-        from distfreeuq._summary import Table
+        from distfreeuq._base.printing import Table
 
         rows = [
             [name, *coefficient_cells(*cells)]

@@ -6,18 +6,18 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distfreeuq._arrays import listed
-from distfreeuq._typing import ArrayLike, BoolArray, FloatArray, FloatMatrix
-from distfreeuq._validate import LARGEST, Door
+from distfreeuq._base.arguments import LARGEST, Door
+from distfreeuq._base.array_types import ArrayLike, BoolArray, FloatArray, FloatMatrix
+from distfreeuq._base.arrays import listed
+from distfreeuq.calibration.data import CalibrationRows, read_rows
 from distfreeuq.calibration.logits import read_new_logits
-from distfreeuq.calibration.result import (
+from distfreeuq.calibration.results import (
     CalibrationResult,
     change_fields,
     coefficient_headers,
     coefficients,
     named_coefficient_rows,
 )
-from distfreeuq.calibration.rows import CalibrationRows, read_rows
 from distfreeuq.calibration.vector_fit import MAX_HESSIAN_PARAMETERS, fit_vector
 from distfreeuq.calibration.vector_loss import affine_outcome, affine_softmax
 from distfreeuq.exceptions import FitAtBoundWarning
@@ -108,7 +108,7 @@ class VectorResult(CalibrationResult):
 
     def summary(self) -> Summary:
         """Return losses and coefficient tables as a ``Summary``."""
-        from distfreeuq._summary import Table
+        from distfreeuq._base.printing import Table
 
         frame = self.to_frame()
         tables = [

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distfreeuq._blas import on_one_blas_thread
-from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix
+from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq._numerics.blas import on_one_blas_thread
+from distfreeuq._numerics.newton import Curvature
+from distfreeuq._numerics.sampled_newton import NEAR, minimise_from_sample
+from distfreeuq.calibration.data import CalibrationRows
 from distfreeuq.calibration.inverse_temperature import rough_alpha
-from distfreeuq.calibration.newton import Curvature
-from distfreeuq.calibration.rows import CalibrationRows
-from distfreeuq.calibration.sampled_newton import NEAR, minimise_from_sample
 from distfreeuq.calibration.vector_loss import FLAT, ScoreProducts, VectorLoss
 
 MAX_HESSIAN_PARAMETERS = 1000

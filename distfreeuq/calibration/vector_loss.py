@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from distfreeuq._kernels import _label_shift, _scaling
-from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix
-from distfreeuq.calibration.gram import Gram
-from distfreeuq.calibration.newton import Curvature
-from distfreeuq.calibration.result import Outcome
-from distfreeuq.calibration.rows import CalibrationRows, count_blocks
-from distfreeuq.threads import threads_for
+from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq._kernels import _mixture, _softmax
+from distfreeuq._kernels.threads import threads_for
+from distfreeuq._numerics.gram import Gram
+from distfreeuq._numerics.newton import Curvature
+from distfreeuq.calibration.data import CalibrationRows, count_blocks
+from distfreeuq.calibration.results import Outcome
 
 ABSENT_BIAS = -50.0
 """Of a class that no row is labelled as: its optimum is minus infinity."""
@@ -30,7 +30,7 @@ def affine_softmax(
     probs = np.empty_like(logits)
     scratch = np.empty((count_blocks(logits), logits.shape[1]))
     threads = threads_for(logits.size)
-    _scaling._affine_softmax(logits, scale, bias, scratch, probs, threads)
+    _softmax._affine_softmax(logits, scale, bias, scratch, probs, threads)
     return probs
 
 
@@ -40,7 +40,7 @@ def affine_outcome(
     """Return what softmax(scale * logits + bias) makes of the rows."""
     tops = np.empty(rows.n, dtype=np.int64)
     confidence, losses = np.empty(rows.n), np.empty(rows.n)
-    _scaling._describe_affine(
+    _softmax._describe_affine(
         rows.logits,
         rows.labels,
         scale,
@@ -60,7 +60,7 @@ def vector_loss(
     """Return the mean NLL of softmax(scale * logits + bias), and its gradient (2K,)."""
     n_blocks = count_blocks(rows.logits)
     sums = np.zeros((n_blocks, 1 + 2 * rows.n_classes))
-    _scaling._sum_vector_nll(
+    _softmax._sum_vector_nll(
         rows.logits,
         rows.labels,
         rows.weights,
@@ -203,7 +203,7 @@ class VectorLoss:
             logits, weights = rows.logits[part], rows.weights[part]
             x = buffer[: len(logits)]
             threads = threads_for(logits.size)
-            _scaling._fill_vector_rows(logits, weights, scale, bias, x, sums, threads)
+            _softmax._fill_vector_rows(logits, weights, scale, bias, x, sums, threads)
             if take is not None:
                 take(x, part)
         means = sums.sum(axis=0).reshape(3, rows.n_classes) / rows.total_weight
@@ -240,7 +240,7 @@ class ScoreProducts:
             self._by_label, (squares * self._z[part], squares), strict=True
         ):
             threads = threads_for(x.size)
-            _label_shift._sum_by_class(x, labels, weights, sums, threads)
+            _mixture._sum_by_class(x, labels, weights, sums, threads)
         if self._outer is not None:
             self._outer.add(x, squares)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distfreeuq import bounds
-from distfreeuq._typing import BoolMatrix, Classes, FloatArray, IntArray
+from distfreeuq._base.array_types import BoolMatrix, Classes, FloatArray, IntArray
 from distfreeuq.guarantees import Guarantee
 from distfreeuq.results import Result, read_only
 
@@ -113,8 +113,8 @@ class CoverageResult(Result):
 
     def summary(self) -> Summary:
         """Return coverage and its strata as a statsmodels ``Summary``."""
-        from distfreeuq import _summary
-        from distfreeuq._summary import Table, class_name, number
+        from distfreeuq._base import printing
+        from distfreeuq._base.printing import Table, class_name, number
 
         level = f"{100 * self.confidence:g}%"
         nominal = "not known" if self.nominal is None else number(self.nominal)
@@ -138,14 +138,14 @@ class CoverageResult(Result):
             ]
 
         headers = ["n", "coverage", f"{level} interval"]
-        return _summary.summarise(
+        return printing.summarise(
             "Coverage of prediction sets",
             facts,
             [
                 Table(["true class", *headers], rows("class")),
                 Table(["set size", *headers], rows("size")),
             ],
-            _summary.guarantee_notes(self.guarantee),
+            printing.guarantee_notes(self.guarantee),
         )
 
     def plot(self, ax: Axes | None = None, *, by: str = "size") -> Axes:
@@ -158,7 +158,7 @@ class CoverageResult(Result):
             Set sizes as bars, or each class's coverage with its interval.
         """
         from distfreeuq import plots
-        from distfreeuq._validate import Door
+        from distfreeuq._base.arguments import Door
 
         by = Door("CoverageResult.plot").choice(by, "by", ["size", "class"])
         draw = plots.set_sizes if by == "size" else plots.class_coverage

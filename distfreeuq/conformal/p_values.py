@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from distfreeuq._kernels import _binning
-from distfreeuq._typing import FloatArray, FloatMatrix
-from distfreeuq.threads import threads_for
+from distfreeuq._base.array_types import FloatArray, FloatMatrix
+from distfreeuq._kernels import _bins
+from distfreeuq._kernels.threads import threads_for
 
 
 def weighted_p_values(
@@ -26,7 +26,7 @@ def weighted_p_values(
     """
     mass_from = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
     n_below = np.empty(scores.size, dtype=np.int64)
-    _binning._assign_bins(
+    _bins._assign_bins(
         np.ascontiguousarray(scores).ravel(),
         sorted_scores,
         True,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distfreeuq._arrays import describe
-from distfreeuq._labels import name_array
-from distfreeuq._typing import ArrayLike, BoolMatrix, Classes, IntArray
-from distfreeuq._validate import Door
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import ArrayLike, BoolMatrix, Classes, IntArray
+from distfreeuq._base.arrays import describe
+from distfreeuq._base.class_labels import name_array
 from distfreeuq.conformal.coverage import CoverageResult, measure_coverage
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.results import Result, read_only
@@ -128,8 +128,8 @@ class PredictionSets(Result):
 
     def summary(self) -> Summary:
         """Return how large the sets are, and each class's share of them."""
-        from distfreeuq import _summary
-        from distfreeuq._summary import Table, class_name, number
+        from distfreeuq._base import printing
+        from distfreeuq._base.printing import Table, class_name, number
 
         n, n_classes = self.mask.shape
         nominal = "not known" if self.nominal is None else number(self.nominal)
@@ -147,11 +147,11 @@ class PredictionSets(Result):
             [class_name(name), str(count), number(count / n) if n else "-"]
             for name, count in zip(self.classes, counts, strict=True)
         ]
-        return _summary.summarise(
+        return printing.summarise(
             "Prediction sets",
             facts,
             [Table(["class", "sets with it", "share of rows"], rows)],
-            _summary.guarantee_notes(self.guarantee),
+            printing.guarantee_notes(self.guarantee),
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:

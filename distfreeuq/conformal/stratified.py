@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from distfreeuq import bounds
-from distfreeuq._typing import FloatArray, IntArray
+from distfreeuq._base.array_types import FloatArray, IntArray
 
 
 def stratified_pac_threshold(

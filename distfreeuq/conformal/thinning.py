@@ -8,8 +8,8 @@ the PAC rank among them is valid for the target without further ado.
 import numpy as np
 
 from distfreeuq import bounds
-from distfreeuq._typing import FloatArray
-from distfreeuq.quantiles import smallest_order_statistic
+from distfreeuq._base.array_types import FloatArray
+from distfreeuq._numerics.quantiles import smallest_order_statistic
 
 
 def thinned_pac_threshold(

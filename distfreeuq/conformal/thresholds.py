@@ -4,9 +4,9 @@ from typing import Literal
 
 import numpy as np
 
-from distfreeuq._typing import ArrayLike, FloatArray, IntArray
-from distfreeuq._validate import Door
-from distfreeuq.quantiles import (
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import ArrayLike, FloatArray, IntArray
+from distfreeuq._numerics.quantiles import (
     conformal_rank,
     order_statistics_by_label,
     quantiles_with_atoms,

@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from distfreeuq._typing import FloatArray, IntArray
-from distfreeuq.label_shift.regions import Box, Polytope
-from distfreeuq.label_shift.vertices import support_function
-from distfreeuq.quantiles import SLACK
+from distfreeuq._base.array_types import FloatArray, IntArray
+from distfreeuq._numerics.quantiles import SLACK
+from distfreeuq.label_shift.inference.regions import Box, Polytope
+from distfreeuq.label_shift.inference.vertices import support_function
 
 
 def union_thresholds(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from distfreeuq import bounds
-from distfreeuq._persistence import register
-from distfreeuq._typing import FloatArray
+from distfreeuq._base.array_types import FloatArray
+from distfreeuq._base.persistence import register
 
 TRIVIAL = 2.0
 """No squared distance of two probability vectors is larger."""

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from distfreeuq._kernels import _label_shift
-from distfreeuq._persistence import register
-from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix, IntArray
-from distfreeuq.label_shift.regular import if_regular
-from distfreeuq.label_shift.row_sums import add_up, gram, partial_sums
-from distfreeuq.threads import threads_for
+from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.persistence import register
+from distfreeuq._kernels import _mixture
+from distfreeuq._kernels.threads import threads_for
+from distfreeuq._numerics.row_sums import add_up, gram, partial_sums
+from distfreeuq._numerics.spd import if_regular
 
 FLOOR = float(np.finfo(np.float32).tiny)
 """Smaller probabilities count as this: an exact zero is an underflow of single
@@ -52,7 +52,7 @@ class BiasCorrectedTemperature:
     def apply(self, probs: FloatMatrix) -> FloatMatrix:
         """Return calibrated probabilities (n, K) of the same precision."""
         out = np.empty_like(probs)
-        _label_shift._scale_rows(
+        _mixture._scale_rows(
             probs, self.slope, self.bias, FLOOR, out, threads_for(probs.size)
         )
         return out
@@ -93,7 +93,7 @@ def loss_sums(
     """Return the mean loss of the labels and its derivatives, in one pass."""
     n, n_classes = probs.shape
     partial, by_slope = partial_sums(n, 2 * n_classes + 3), np.empty(n)
-    _label_shift._scaled_likelihood(
+    _mixture._scaled_likelihood(
         probs,
         labels,
         row_weight,

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from distfreeuq import bounds
-from distfreeuq._persistence import register
-from distfreeuq._typing import BoolArray, FloatArray, FloatMatrix, IntArray
-from distfreeuq.label_shift.regions import Box, Polytope
-from distfreeuq.label_shift.row_sums import (
+from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.persistence import register
+from distfreeuq._numerics.row_sums import (
     class_sums,
     column_sums,
     count_pairs,
     gram,
 )
+from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.results import read_only
 
 _WEAK = 3.0

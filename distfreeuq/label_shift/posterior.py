@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from distfreeuq._kernels import _label_shift
-from distfreeuq._typing import FloatArray, FloatMatrix
-from distfreeuq.threads import threads_for
+from distfreeuq._base.array_types import FloatArray, FloatMatrix
+from distfreeuq._kernels import _mixture
+from distfreeuq._kernels.threads import threads_for
 
 
 def reweight(
@@ -61,6 +61,6 @@ def _write_shares(
 ) -> int:
     largest = float(factors.max(initial=0.0))
     scale = factors / largest if largest > 0 else factors
-    return _label_shift._reweight_rows(
+    return _mixture._reweight_rows(
         probs, scale, tolerance, out, threads_for(probs.size)
     )

@@ -3,7 +3,7 @@
 All take ``(probs, labels)``; `reliability` takes confidences and whether they held.
 """
 
-from distfreeuq.metrics.brier import BrierDecomposition, brier_decomposition
+from distfreeuq.metrics.brier_decomposed import BrierDecomposition, brier_decomposition
 from distfreeuq.metrics.calibration_error import (
     average_ece,
     classwise_ece,
@@ -12,8 +12,8 @@ from distfreeuq.metrics.calibration_error import (
     max_ece,
     overconfident_ece,
 )
-from distfreeuq.metrics.reliability import ReliabilityTable, reliability
-from distfreeuq.metrics.scores import accuracy, brier_score, mean_confidence, nll
+from distfreeuq.metrics.proper_scores import accuracy, brier_score, mean_confidence, nll
+from distfreeuq.metrics.reliability_table import ReliabilityTable, reliability
 
 __all__ = [
     "BrierDecomposition",

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._kernels import _metrics
-from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
-from distfreeuq._validate import Door
-from distfreeuq.binning.counting import divide
-from distfreeuq.binning.intervals import Intervals, closed_intervals, equal_width
-from distfreeuq.metrics.rows import Rows
-from distfreeuq.quantiles import quantiles_with_atoms
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
+from distfreeuq._kernels import _row_stats
+from distfreeuq._numerics.bin_counts import divide
+from distfreeuq._numerics.quantiles import quantiles_with_atoms
+from distfreeuq._numerics.unit_bins import Intervals, closed_intervals, equal_width
+from distfreeuq.metrics.data import Rows
 
 SCHEMES = ("equal-width", "uniform-mass")
 CLOSED = ("right", "left")
@@ -52,7 +52,7 @@ def choose_bins(
 def sum_in_cells(rows: Rows, cells: IntArray, n_cells: int) -> FloatMatrix:
     """Return the five sums of every cell, shape (n_cells, 5)."""
     out = np.zeros((n_cells, 5))
-    _metrics._sum_bins(cells, rows.confidence, rows.hits, rows.weights, out)
+    _row_stats._sum_bins(cells, rows.confidence, rows.hits, rows.weights, out)
     return out
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix
-from distfreeuq._validate import Door
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq.metrics.bins import (
     NORMS,
     check_bins,
@@ -19,13 +19,13 @@ from distfreeuq.metrics.bins import (
     sum_by_class,
     sum_in_cells,
 )
-from distfreeuq.metrics.classwise import (
+from distfreeuq.metrics.classwise_errors import (
     class_edges,
     class_errors,
     class_gap_sums,
     errors_of_sums,
 )
-from distfreeuq.metrics.rows import (
+from distfreeuq.metrics.data import (
     BY_CLASS,
     TOP,
     Rows,

@@ -4,13 +4,18 @@ Every function takes `ax` and returns it; without one it makes a new figure that
 to nobody's pyplot state: ``fit.plot().figure.savefig("fit.png")`` works anywhere.
 """
 
-from distfreeuq.plots.binning import reliability_bins
-from distfreeuq.plots.calibration import (
+from distfreeuq.plots.assessment_figures import (
+    calibration_comparison,
+    metric_comparison,
+    reliability_diagram,
+)
+from distfreeuq.plots.binning_figures import reliability_bins
+from distfreeuq.plots.calibration_figures import (
     calibration_parameters,
     isotonic_curves,
     reliability_change,
 )
-from distfreeuq.plots.conformal import (
+from distfreeuq.plots.conformal_figures import (
     calibration_scores,
     class_coverage,
     coverage_against_alpha,
@@ -18,14 +23,9 @@ from distfreeuq.plots.conformal import (
     prediction_regions,
     set_sizes,
 )
-from distfreeuq.plots.covariate_shift import feature_learning_losses
-from distfreeuq.plots.label_shift import label_shift_weights
-from distfreeuq.plots.reliability import (
-    calibration_comparison,
-    metric_comparison,
-    reliability_diagram,
-)
-from distfreeuq.plots.simulation import (
+from distfreeuq.plots.feature_figures import feature_learning_losses
+from distfreeuq.plots.label_shift_figures import label_shift_weights
+from distfreeuq.plots.simulation_figures import (
     bounds_against_n,
     coverage_histogram,
     excess_risk,
@@ -44,8 +44,8 @@ from distfreeuq.plots.style import (
     SKY,
     new_axes,
 )
-from distfreeuq.plots.theorems import theorem_checks
-from distfreeuq.plots.weights import density_ratio_weights, importance_weights
+from distfreeuq.plots.theorem_figures import theorem_checks
+from distfreeuq.plots.weight_figures import density_ratio_weights, importance_weights
 
 __all__ = [
     "BLUE",

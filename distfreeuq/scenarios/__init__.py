@@ -11,6 +11,7 @@ from distfreeuq.scenarios.adversarial import (
     useless_classifier,
     wide_weights,
 )
+from distfreeuq.scenarios.catalogue import get, names, register, unregister
 from distfreeuq.scenarios.covariance_shift import (
     GaussianCovariateShift,
     covariance_shift_gaussians,
@@ -21,9 +22,8 @@ from distfreeuq.scenarios.gaussian import (
     binary_gaussians,
     three_gaussians,
 )
-from distfreeuq.scenarios.label_shift import LabelShiftScenario
-from distfreeuq.scenarios.miscalibration import label_noise, rare_feature
-from distfreeuq.scenarios.registry import get, names, register, unregister
+from distfreeuq.scenarios.label_shift_scenario import LabelShiftScenario
+from distfreeuq.scenarios.miscalibrated import label_noise, rare_feature
 from distfreeuq.scenarios.scenario import Scenario
 
 __all__ = [

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
 from distfreeuq.results import read_only
 from distfreeuq.scenarios.finite import FiniteScenario
 from distfreeuq.scenarios.gaussian import GaussianLabelShift
-from distfreeuq.scenarios.label_shift import LabelShiftScenario
+from distfreeuq.scenarios.label_shift_scenario import LabelShiftScenario
 from distfreeuq.scenarios.scenario import Domain, sample_labels
 
 # Class means of the three-class scenarios: paper A's triangle.

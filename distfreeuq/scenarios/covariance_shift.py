@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix, IntArray
-from distfreeuq._validate import Door
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
 from distfreeuq.results import read_only
 from distfreeuq.scenarios.scenario import Domain, Scenario, Shift, check_domain
 

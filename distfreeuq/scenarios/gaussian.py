@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from distfreeuq._typing import FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq.results import read_only
-from distfreeuq.scenarios.label_shift import LabelShiftScenario
+from distfreeuq.scenarios.label_shift_scenario import LabelShiftScenario
 from distfreeuq.scenarios.scenario import Domain, sample_labels
 
 

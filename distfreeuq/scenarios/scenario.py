@@ -8,9 +8,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from distfreeuq._random import stream
-from distfreeuq._typing import ArrayLike, FloatArray, FloatMatrix, IntArray, RandomState
-from distfreeuq._validate import Door
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+    RandomState,
+)
+from distfreeuq._base.random_streams import stream
 
 Domain = Literal["source", "target"]
 Shift = Literal["none", "label", "covariate", "concept"]

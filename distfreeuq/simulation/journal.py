@@ -10,8 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, NoReturn
 
-from distfreeuq._arrays import describe
-from distfreeuq._validate import Door
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.arrays import describe
 from distfreeuq.exceptions import InputError
 from distfreeuq.simulation.replicates import text_of
 

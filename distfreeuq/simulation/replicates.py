@@ -12,12 +12,12 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from distfreeuq._arrays import describe, listed
-from distfreeuq._random import spawn_key, stream
-from distfreeuq._typing import RandomState
+from distfreeuq._base.array_types import RandomState
+from distfreeuq._base.arrays import describe, listed
+from distfreeuq._base.random_streams import spawn_key, stream
+from distfreeuq._numerics.threads import set_num_threads
 from distfreeuq.exceptions import InputError
 from distfreeuq.scenarios.scenario import Scenario
-from distfreeuq.threads import set_num_threads
 
 Procedure: TypeAlias = Callable[..., Mapping[str, Any]]
 Draw: TypeAlias = Callable[[np.random.Generator], Any]

@@ -33,11 +33,11 @@ tuple ``THEOREMS``. Users hand a `Theorem` to `register`. Either way it takes:
 `tests/theorem/test_registry.py` runs every family.
 """
 
-from distfreeuq.theorems.checking import verify, verify_all
-from distfreeuq.theorems.claims import Claim
-from distfreeuq.theorems.experiment import Experiment, Theorem, as_event
-from distfreeuq.theorems.registry import get, names, register, unregister
-from distfreeuq.theorems.result import TheoremResult
+from distfreeuq.theorems.engine.checking import verify, verify_all
+from distfreeuq.theorems.engine.claims import Claim
+from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
+from distfreeuq.theorems.engine.registry import get, names, register, unregister
+from distfreeuq.theorems.engine.results import TheoremResult
 
 __all__ = [
     "Claim",

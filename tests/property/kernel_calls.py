@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from distfreeuq._kernels import _binning, _quantile, _scores
+from distfreeuq._kernels import _bins, _quantile, _scores
 
 TOLERANCE = 1e-4
 """Of the sums of rows: these kernels check them on their way."""
@@ -70,5 +70,5 @@ def select_by_label(values, labels, ranks):
 
 def assign_bins(values, edges, closed_right, threads=1):
     out = np.full(values.shape, -7, dtype=np.int64)
-    _binning._assign_bins(values, edges, closed_right, out, threads)
+    _bins._assign_bins(values, edges, closed_right, out, threads)
     return out

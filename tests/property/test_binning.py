@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distfreeuq._kernels import _binning
+from distfreeuq._kernels import _bins
 from distfreeuq._kernels import _reference as twin
 from tests.property import kernel_calls as kernel
 
@@ -82,13 +82,13 @@ def binned_rows(draw):
 def test_counts_equal_the_definition_and_are_added_to_what_is_there(case):
     bins, labels, _, n_bins, n_classes = case
     out = np.zeros((n_bins, n_classes), dtype=np.int64)
-    _binning._count_labels(bins, labels, out)
+    _bins._count_labels(bins, labels, out)
     np.testing.assert_array_equal(
         out, twin.count_labels(bins, labels, n_bins, n_classes)
     )
     assert out.sum() == bins.size
     once = out.copy()
-    _binning._count_labels(bins, labels, out)
+    _bins._count_labels(bins, labels, out)
     np.testing.assert_array_equal(out, 2 * once)
 
 
@@ -96,7 +96,7 @@ def test_counts_equal_the_definition_and_are_added_to_what_is_there(case):
 def test_weights_equal_the_definition(case):
     bins, labels, weights, n_bins, n_classes = case
     out = np.zeros((n_bins, n_classes))
-    _binning._sum_label_weights(bins, labels, weights, out)
+    _bins._sum_label_weights(bins, labels, weights, out)
     np.testing.assert_array_equal(
         out, twin.sum_label_weights(bins, labels, weights, n_bins, n_classes)
     )
@@ -106,7 +106,7 @@ def test_weights_equal_the_definition(case):
 def test_unit_weights_are_counts(case):
     bins, labels, _, n_bins, n_classes = case
     weights = np.zeros((n_bins, n_classes))
-    _binning._sum_label_weights(bins, labels, np.ones(bins.size), weights)
+    _bins._sum_label_weights(bins, labels, np.ones(bins.size), weights)
     np.testing.assert_array_equal(
         weights, twin.count_labels(bins, labels, n_bins, n_classes)
     )

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distfreeuq._kernels import _binning
+from distfreeuq._kernels import _bins
 from distfreeuq._kernels import _reference as twin
 from tests.property.strategies import scored_rows
 
@@ -29,14 +29,14 @@ def vectors(draw, strided=True):
 @given(vectors(), st.sampled_from([1, 2, 16, 1024]))
 def test_buckets_are_counted(values, size):
     out = np.ones(size, dtype=np.int64)
-    _binning._count_buckets(values, out)
+    _bins._count_buckets(values, out)
     np.testing.assert_array_equal(out, 1 + twin.count_buckets(values, size))
 
 
 def test_values_beyond_the_unit_interval_are_in_the_end_buckets():
     out = np.zeros(8, dtype=np.int64)
     values = np.array([-np.inf, -1.0, -0.0, 1.0, 2.0, 1e300, np.inf, np.nan])
-    _binning._count_buckets(values, out)
+    _bins._count_buckets(values, out)
     assert out.tolist() == [3, 0, 0, 0, 0, 0, 0, 5]
 
 
@@ -45,7 +45,7 @@ def test_wanted_buckets_are_gathered_in_order(values, code):
     wanted = np.array([code >> j & 1 for j in range(16)], dtype=np.uint8)
     expected = twin.gather_buckets(values, wanted)
     out = np.full(expected.size + 1, 9, dtype=values.dtype)
-    _binning._gather_buckets(values, wanted, out)
+    _bins._gather_buckets(values, wanted, out)
     np.testing.assert_array_equal(out[:-1], expected)
 
 
@@ -70,7 +70,7 @@ def test_tables_equal_the_definition(case, n_blocks, threads):
     values, labels, edges, dropped, n_labels = case
     counts = np.zeros((n_blocks, edges.size + 1, n_labels), dtype=np.int64)
     totals = np.zeros((n_blocks, edges.size + 1))
-    _binning._tabulate_scores(
+    _bins._tabulate_scores(
         values, labels, edges, dropped.astype(np.uint8), counts, totals, threads
     )
     rows, sums = twin.tabulate_scores(values, labels, edges, dropped, n_labels)
@@ -83,7 +83,7 @@ def test_tables_of_all_columns_equal_the_definition(rows, edges, n_blocks, threa
     n_classes, edges = rows.probs.shape[1], np.array(edges, dtype=rows.probs.dtype)
     shape = (n_blocks, edges.size + 1, n_classes)
     counts, totals = np.zeros((*shape, n_classes), dtype=np.int64), np.zeros(shape)
-    _binning._tabulate_columns(rows.probs, rows.labels, edges, counts, totals, threads)
+    _bins._tabulate_columns(rows.probs, rows.labels, edges, counts, totals, threads)
     expected, sums = twin.tabulate_columns(rows.probs, rows.labels, edges)
     np.testing.assert_array_equal(counts.sum(axis=0), expected)
     np.testing.assert_allclose(totals.sum(axis=0), sums, rtol=1e-12)
@@ -94,7 +94,7 @@ def test_rows_of_bins_are_taken(values, edges, width, threads):
     edges = np.array(edges, dtype=values.dtype)
     rows = np.arange((edges.size + 1) * width, dtype=values.dtype).reshape(-1, width)
     out = np.full((values.size, width), -1, dtype=values.dtype)
-    _binning._take_rows_of_bins(values, edges, rows, out, threads)
+    _bins._take_rows_of_bins(values, edges, rows, out, threads)
     np.testing.assert_array_equal(out, rows[twin.assign_bins(values, edges, True)])
 
 
@@ -107,9 +107,9 @@ def test_crowded_edges_of_many_values(dtype):
     values = values.astype(dtype)
     out = np.empty(values.size, dtype=np.int64)
     for threads in (1, 2):
-        _binning._assign_bins(values, edges, True, out, threads)
+        _bins._assign_bins(values, edges, True, out, threads)
         np.testing.assert_array_equal(out, np.searchsorted(edges, values, side="left"))
-        _binning._assign_bins(values, edges, False, out, threads)
+        _bins._assign_bins(values, edges, False, out, threads)
         np.testing.assert_array_equal(out, np.searchsorted(edges, values, side="right"))
 
 
@@ -137,7 +137,7 @@ def trees(draw):
 def test_cells_equal_the_definition(tree, threads):
     rows, column, threshold, child = tree
     out = np.full(rows.shape[0], -7, dtype=np.int64)
-    _binning._assign_cells(rows, column, threshold, child, out, threads)
+    _bins._assign_cells(rows, column, threshold, child, out, threads)
     np.testing.assert_array_equal(
         out, twin.assign_cells(rows, column, threshold, child)
     )
@@ -151,7 +151,7 @@ def test_sums_of_cells_equal_the_definition(n, n_columns, n_cells, dtype):
     expected = twin.sum_cells(rows, cells, weights, n_cells)
     sums = np.zeros((2, 3, n_cells, n_columns))
     for threads, totals in enumerate(sums, start=1):
-        _binning._sum_cells(rows, cells, weights, totals, threads)
+        _bins._sum_cells(rows, cells, weights, totals, threads)
     np.testing.assert_allclose(sums[0].sum(axis=0), expected, rtol=1e-12)
     np.testing.assert_array_equal(sums[0], sums[1])
 
@@ -160,12 +160,12 @@ def test_rows_in_no_bin_are_not_counted():
     bins = np.array([0, -1, 1, -1])
     labels = np.array([0, 1, 1, 0])
     counts = np.zeros((2, 2), dtype=np.int64)
-    _binning._count_labels(bins, labels, counts)
+    _bins._count_labels(bins, labels, counts)
     np.testing.assert_array_equal(counts, twin.count_labels(bins, labels, 2, 2))
     assert counts.tolist() == [[1, 0], [0, 1]]
     weights = np.array([0.5, 2.0, 0.25, 3.0])
     sums = np.zeros((2, 2))
-    _binning._sum_label_weights(bins, labels, weights, sums)
+    _bins._sum_label_weights(bins, labels, weights, sums)
     np.testing.assert_array_equal(
         sums, twin.sum_label_weights(bins, labels, weights, 2, 2)
     )

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from distfreeuq._base.arguments import Door
 from distfreeuq._kernels import _bootstrap
 from distfreeuq._kernels import _reference as twin
-from distfreeuq._validate import Door
-from distfreeuq.assessment.assess import read_measures
-from distfreeuq.assessment.linear import SAMPLES, take_apart
+from distfreeuq.assessment.bootstrap_sums import SAMPLES, take_apart
+from distfreeuq.assessment.one_classifier import read_measures
 from tests.property.strategies import scored_rows
 from tests.property.test_metrics_kernels import make_weights, weight_kinds
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distfreeuq._kernels import _checks, _label_shift, _metrics, _scores
+from distfreeuq._kernels import _checks, _mixture, _row_stats, _scores
 from distfreeuq._kernels import _reference as twin
 from tests.property.strategies import SCORES, probability_rows
 
@@ -54,9 +54,9 @@ def found_on_the_way(matrix, score):
     read = (hits, predicted, confidence, of_label, np.empty(n))
     factors, shares = np.ones(n_classes), np.empty_like(matrix)
     return {
-        _metrics._read_rows(matrix, labels, tolerance, *read, 1),
-        _label_shift._predict_rows(matrix, tolerance, predicted, 1),
-        _label_shift._reweight_rows(matrix, factors, tolerance, shares, 1),
+        _row_stats._read_rows(matrix, labels, tolerance, *read, 1),
+        _mixture._predict_rows(matrix, tolerance, predicted, 1),
+        _mixture._reweight_rows(matrix, factors, tolerance, shares, 1),
         _scores._true_label_scores(*given, labels, uniforms, np.empty(n), 1),
         _scores._all_label_scores(*given, uniforms, np.empty((n, n_classes)), 1),
         *(

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import distfreeuq as dfu
-from distfreeuq.quantiles import SLACK, smallest_sample
+from distfreeuq._numerics.quantiles import SLACK, smallest_sample
 from tests.property.strategies import SCORES, scored_rows
 
 alphas = st.one_of(

@@ -6,15 +6,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from distfreeuq.bounds import renyi_divergence, renyi_from_weights
-from distfreeuq.covariate_shift.conditioning import condition
-from distfreeuq.covariate_shift.diagnostics import (
+from distfreeuq.density_ratios.diagnostics import (
     auc_interval,
     effective_sample_size,
     largest_share,
 )
-from distfreeuq.covariate_shift.kliep import coefficients
-from distfreeuq.covariate_shift.knn import fit_neighbours
-from distfreeuq.covariate_shift.tempering import fit_inverse_temperature
+from distfreeuq.density_ratios.kliep import coefficients
+from distfreeuq.density_ratios.nearest_neighbors import fit_neighbours
+from distfreeuq.density_ratios.tempering import fit_inverse_temperature
+from distfreeuq.density_ratios.weight_pipeline import condition
 
 RATIOS = npst.arrays(
     np.float64,

@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import distfreeuq as dfu
-from distfreeuq._kernels import _label_shift as kernels
+from distfreeuq._kernels import _mixture as kernels
 from distfreeuq._kernels import _reference as twin
+from distfreeuq._numerics.mixture_likelihood import maximise_likelihood
+from distfreeuq._numerics.spd import if_regular
 from distfreeuq.label_shift.bcts import FLOOR, fit_bcts, loss_sums
 from distfreeuq.label_shift.confusion import (
     Confusion,
@@ -16,9 +18,7 @@ from distfreeuq.label_shift.confusion import (
     normalise,
     solve,
 )
-from distfreeuq.label_shift.likelihood import maximise_likelihood
-from distfreeuq.label_shift.regular import if_regular
-from distfreeuq.label_shift.regularised import regularised_solution
+from distfreeuq.label_shift.regularized_solution import regularised_solution
 from tests.property.strategies import scored_rows
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}

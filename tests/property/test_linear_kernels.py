@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distfreeuq._kernels import _linear as kernel
+from distfreeuq._kernels import _logistic as kernel
 from distfreeuq._kernels import _reference as twin
 
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distfreeuq._kernels import _metrics
 from distfreeuq._kernels import _reference as twin
-from distfreeuq.metrics.classwise import class_gap_sums
+from distfreeuq._kernels import _row_stats
+from distfreeuq.metrics.classwise_errors import class_gap_sums
 from tests.property.strategies import scored_rows
 
 weight_kinds = st.sampled_from(["one", "some zero", "spread"])
@@ -31,7 +31,7 @@ def read_rows(probs, labels, threads=1, tolerance=1.0):
     hits, predicted = np.full(n, 7, dtype=np.uint8), np.full(n, -7)
     confidence, of_label = np.full((2, n), np.nan, dtype=probs.dtype)
     out = hits, predicted, confidence, of_label, np.full(n, np.nan)
-    bad = _metrics._read_rows(probs, labels, tolerance, *out, threads)
+    bad = _row_stats._read_rows(probs, labels, tolerance, *out, threads)
     assert bad == -1
     return out
 
@@ -69,7 +69,7 @@ def test_outputs_that_nobody_asked_for_are_left_out():
     for wanted in range(5):
         out = [np.full(2, 7, dtype=part.dtype) for part in expected]
         given = [part if i in (0, wanted) else part[:0] for i, part in enumerate(out)]
-        assert _metrics._read_rows(probs, labels, 1e-6, *given, 1) == -1
+        assert _row_stats._read_rows(probs, labels, 1e-6, *given, 1) == -1
         for i in {0, wanted}:
             np.testing.assert_allclose(out[i], expected[i], rtol=1e-14)
 
@@ -93,7 +93,7 @@ def test_bins_are_summed_as_defined(rows, n_cells, data):
     hits = (rows.labels % 2).astype(np.uint8)
     confidence = np.ascontiguousarray(rows.probs[:, 0])
     out = np.zeros((n_cells, 5))
-    _metrics._sum_bins(cells, confidence, hits, weights, out)
+    _row_stats._sum_bins(cells, confidence, hits, weights, out)
     expected = twin.sum_bins(cells, confidence, hits, weights, n_cells)
     np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-15)
 
@@ -112,9 +112,9 @@ def test_first_bad_row_is_found_on_the_way(bad_value, n_classes):
         spoiled[bad_rows, 2] = bad_value
         for threads in (1, 2):
             more = np.empty((3, n))
-            got = _metrics._read_rows(spoiled, labels, 1e-6, *outputs, *more, threads)
+            got = _row_stats._read_rows(spoiled, labels, 1e-6, *outputs, *more, threads)
             assert got == bad_rows[0]
-            got = _metrics._sum_class_gaps(
+            got = _row_stats._sum_class_gaps(
                 spoiled, labels, weights, 1e-6, edges, blocks, threads
             )
             assert got == bad_rows[0]
@@ -142,7 +142,7 @@ def test_large_inputs_and_threads(n, n_classes, dtype):
     edges = edges_for(100, dtype, "right")
     blocks = np.zeros((2, 3, 100, n_classes))
     for threads in (1, 2):
-        _metrics._sum_class_gaps(
+        _row_stats._sum_class_gaps(
             probs, labels, weights, 1.0, edges, blocks[threads - 1], threads
         )
     np.testing.assert_array_equal(blocks[0], blocks[1])

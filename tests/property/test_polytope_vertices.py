@@ -6,7 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distfreeuq import Polytope
-from distfreeuq.label_shift.vertices import polytope_vertices, support_function
+from distfreeuq.label_shift.inference.vertices import (
+    polytope_vertices,
+    support_function,
+)
 
 
 def random_polytope(seed: int, n_classes: int, width: float) -> Polytope:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distfreeuq._kernels import _reference as twin
-from distfreeuq._kernels import _scaling as kernel
+from distfreeuq._kernels import _softmax as kernel
 
 SIZES = (0.0, 1e-8, 1.0, 30.0, 1e4)
 

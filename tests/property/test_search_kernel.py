@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from distfreeuq._kernels import _reference as twin
-from distfreeuq._kernels import _search as kernel
+from distfreeuq._kernels import _root_search as kernel
 from distfreeuq.calibration.inverse_temperature import N_STATE, solve_increasing
 
 LOW, HIGH = 1e-3, 1e3

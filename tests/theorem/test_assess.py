@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from distfreeuq.assessment.assess import assess
 from distfreeuq.assessment.bootstrap import intervals, resample
-from distfreeuq.assessment.calibration_test import calibration_test
-from distfreeuq.assessment.compare import compare
+from distfreeuq.assessment.exact_test import calibration_test
 from distfreeuq.assessment.measures import bin_rows
+from distfreeuq.assessment.one_classifier import assess
+from distfreeuq.assessment.several_classifiers import compare
 from distfreeuq.metrics.bins import debiased_square
-from distfreeuq.metrics.rows import Rows
+from distfreeuq.metrics.data import Rows
 from tests.theorem.binomial import Judge, RefutedError
 
 N_BINS = 10

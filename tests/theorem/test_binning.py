@@ -13,7 +13,7 @@ from distfreeuq import bounds, scenarios
 from distfreeuq.binning.balanced_splits import balanced_cells
 from distfreeuq.binning.canonical import reweighted, target_radii
 from distfreeuq.binning.radii import BOUNDS, WEIGHTED_BOUNDS, multinomial_radii
-from distfreeuq.binning.target import TargetWeights
+from distfreeuq.binning.target_weights import TargetWeights
 from tests.theorem.binomial import Judge, RefutedError
 
 

@@ -7,8 +7,8 @@ Coverage itself is checked by the theorems "covariate-shift-coverage" and
 import numpy as np
 
 from distfreeuq import covariate_shift_conformal, nested_scores
-from distfreeuq.quantiles import quantiles_with_atoms
-from distfreeuq.theorems.weighted_exchangeability import (
+from distfreeuq._numerics.quantiles import quantiles_with_atoms
+from distfreeuq.theorems.conformal.weighted_exchangeability import (
     classifier,
     labels_of,
     normal_ratio,

@@ -17,7 +17,7 @@ from distfreeuq import (
     density_ratio,
     split_conformal,
 )
-from distfreeuq.covariate_shift.diagnostics import auc_interval
+from distfreeuq.density_ratios.diagnostics import auc_interval
 from tests.theorem.binomial import Judge, RefutedError
 
 # ------------------------------------------------------------------- Theorem 4.1

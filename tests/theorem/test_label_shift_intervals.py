@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import distfreeuq as dfu
-from distfreeuq.label_shift.anderson_rubin import AndersonRubin
 from distfreeuq.label_shift.confusion import (
     Confusion,
     exact_region,
@@ -21,13 +20,14 @@ from distfreeuq.label_shift.confusion import (
     norm_region,
     solve,
 )
-from distfreeuq.label_shift.homogeneity import compare_counts
-from distfreeuq.label_shift.intervals import normal_intervals, standard_errors
-from distfreeuq.label_shift.likelihood_covariance import (
+from distfreeuq.label_shift.inference.anderson_rubin import AndersonRubin
+from distfreeuq.label_shift.inference.intervals import normal_intervals, standard_errors
+from distfreeuq.label_shift.inference.likelihood_covariance import (
     covariance_of_weights,
     curvature_at,
 )
-from distfreeuq.label_shift.regions import Polytope
+from distfreeuq.label_shift.inference.regions import Polytope
+from distfreeuq.label_shift.inference.shift_test import compare_counts
 from tests.theorem.binomial import Judge, RefutedError
 
 SOURCE = np.array([0.1, 0.6, 0.3])

@@ -11,10 +11,10 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq import bounds
-from distfreeuq._random import stream
-from distfreeuq.quantiles import conformal_rank, smallest_order_statistic
-from distfreeuq.theorems.draws import simplex_rows
-from distfreeuq.theorems.split import SCORES as ALL_SCORES
+from distfreeuq._base.random_streams import stream
+from distfreeuq._numerics.quantiles import conformal_rank, smallest_order_statistic
+from distfreeuq.theorems.conformal.split_coverage import SCORES as ALL_SCORES
+from distfreeuq.theorems.draws.calibration_draws import simplex_rows
 from tests.theorem.binomial import Judge, RefutedError
 
 SCORES = {score.name: score for score in ALL_SCORES}

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import distfreeuq as dfu
-from distfreeuq._validate import Door
-from distfreeuq.calibration.rows import read_rows
+from distfreeuq._base.arguments import Door
+from distfreeuq.calibration.data import read_rows
 from distfreeuq.calibration.vector_loss import vector_loss
-from distfreeuq.covariate_shift.conditioning import condition
+from distfreeuq.density_ratios.weight_pipeline import condition
 
 
 def close(case):

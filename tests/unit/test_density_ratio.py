@@ -6,11 +6,11 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq import InputError
-from distfreeuq._random import stream
-from distfreeuq.covariate_shift import kliep, least_squares
-from distfreeuq.covariate_shift.folds import deal
-from distfreeuq.covariate_shift.kernels import gaussian, squared_distances
-from distfreeuq.covariate_shift.tempering import fit_inverse_temperature
+from distfreeuq._base.random_streams import stream
+from distfreeuq.density_ratios import kliep, ulsif
+from distfreeuq.density_ratios.folds import deal
+from distfreeuq.density_ratios.gaussian_kernels import gaussian, squared_distances
+from distfreeuq.density_ratios.tempering import fit_inverse_temperature
 
 from .odd_values import odd_values
 from .test_door_odd_values import FORM
@@ -201,7 +201,7 @@ def test_held_out_ratios_are_those_of_fits_on_the_other_folds(method):
         seen, unseen = source[number[:N] != k], source[number[:N] == k]
         phi = [gaussian(squared_distances(x, others), 1.0) for x in (seen, others)]
         if method == "ulsif":
-            theta = least_squares.coefficients(*phi, 0.1, 0.0)
+            theta = ulsif.coefficients(*phi, 0.1, 0.0)
         else:
             theta = kliep.coefficients(*phi)
         expected = gaussian(squared_distances(unseen, others), 1.0) @ theta

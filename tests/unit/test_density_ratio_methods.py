@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import distfreeuq as dfu
-from distfreeuq.covariate_shift import kliep, least_squares
-from distfreeuq.covariate_shift.conditioning import condition
-from distfreeuq.covariate_shift.diagnostics import auc_interval, uncovered_share
-from distfreeuq.covariate_shift.folds import deal
-from distfreeuq.covariate_shift.kernels import gaussian, squared_distances
-from distfreeuq.covariate_shift.knn import fit_neighbours
-from distfreeuq.covariate_shift.logistic import LogisticLearner
-from distfreeuq.covariate_shift.tempering import fit_inverse_temperature
+from distfreeuq.density_ratios import kliep, ulsif
+from distfreeuq.density_ratios.diagnostics import auc_interval, uncovered_share
+from distfreeuq.density_ratios.folds import deal
+from distfreeuq.density_ratios.gaussian_kernels import gaussian, squared_distances
+from distfreeuq.density_ratios.logistic_discriminator import LogisticLearner
+from distfreeuq.density_ratios.nearest_neighbors import fit_neighbours
+from distfreeuq.density_ratios.tempering import fit_inverse_temperature
+from distfreeuq.density_ratios.weight_pipeline import condition
 
 
 def standardised(n=60, m=50, d=3, seed=0):
@@ -59,10 +59,10 @@ def test_neighbours_with_repeated_rows(d):
 def test_least_squares_by_hand():
     source, target = np.array([[1.0], [0.5]]), np.array([[1.0], [1.0], [0.4]])
     # H = (1 + 1/4) / 2 = 5/8, h = 0.8, ridge 1/8: theta = 0.8 / 0.75
-    theta = least_squares.coefficients(source, target, 0.125, 0.0)
+    theta = ulsif.coefficients(source, target, 0.125, 0.0)
     np.testing.assert_allclose(theta, [0.8 / 0.75])
     # half relative: H = 5/16 + (2.16 / 3) / 2 = 0.6725
-    theta = least_squares.coefficients(source, target, 0.125, 0.5)
+    theta = ulsif.coefficients(source, target, 0.125, 0.5)
     np.testing.assert_allclose(theta, [0.8 / (0.6725 + 0.125)])
 
 
@@ -77,19 +77,19 @@ def test_leave_one_out_is_what_refitting_gives(n, m, relative):
     expected = np.zeros(3)
     for r, ridge in enumerate(ridges):
         for i in range(min(n, m)):
-            theta = least_squares.coefficients(
+            theta = ulsif.coefficients(
                 np.delete(phi_s, i, 0), np.delete(phi_t, i, 0), ridge, relative
             )
             at_s, at_t = phi_s[i] @ theta, phi_t[i] @ theta
             expected[r] += (1 - relative) * at_s**2 / 2 + relative * at_t**2 / 2 - at_t
-    found = least_squares.leave_one_out_losses(phi_s, phi_t, ridges, relative)
+    found = ulsif.leave_one_out_losses(phi_s, phi_t, ridges, relative)
     np.testing.assert_allclose(found, expected / min(n, m), rtol=1e-8)
 
 
 def test_rows_beyond_all_kernels_are_no_trouble():
     phi_s, phi_t = np.zeros((5, 2)), np.zeros((4, 2))
     phi_t[0] = [1.0, 0.2]
-    losses = least_squares.leave_one_out_losses(phi_s, phi_t, np.array([0.1]), 0.0)
+    losses = ulsif.leave_one_out_losses(phi_s, phi_t, np.array([0.1]), 0.0)
     assert np.isfinite(losses).all()
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq import SmallCalibrationWarning
-from distfreeuq._validate import Door
+from distfreeuq._base.arguments import Door
 
 from .door_data import LABELS, PLAIN, PROBS, SIXTEENTHS, UNIFORMS, N
 

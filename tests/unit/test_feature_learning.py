@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 import distfreeuq as dfu
-from distfreeuq.covariate_shift.adversarial import (
-    adversarial_gradients,
-    discriminator_gradients,
-)
-from distfreeuq.covariate_shift.networks import (
+from distfreeuq._numerics.networks import (
     dropout_mask,
     forward,
     initial_parameters,
     softmax_loss,
+)
+from distfreeuq.feature_learning.adversarial_training import (
+    adversarial_gradients,
+    discriminator_gradients,
 )
 from tests.unit.test_networks import numerical_gradient
 

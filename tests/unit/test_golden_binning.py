@@ -5,9 +5,9 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq import bounds
-from distfreeuq._kernels import _binning
+from distfreeuq._kernels import _bins
+from distfreeuq._numerics.unit_bins import equal_width
 from distfreeuq.binning.canonical import reweighted
-from distfreeuq.binning.intervals import equal_width
 from distfreeuq.binning.uniform_mass import own_mass
 from tests.conftest import read_golden
 
@@ -30,7 +30,7 @@ def test_bin_index(case, dtype):
     bins = equal_width(case["inputs"]["M"])
     assert bins.assign(points).tolist() == case["expected"]["right"]
     left = np.empty(points.size, dtype=np.int64)
-    _binning._assign_bins(points, bins.edges_as(points.dtype), False, left, 1)
+    _bins._assign_bins(points, bins.edges_as(points.dtype), False, left, 1)
     assert left.tolist() == case["expected"]["left"]
 
 

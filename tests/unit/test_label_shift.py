@@ -7,14 +7,14 @@ import pytest
 from scipy import special
 
 import distfreeuq as dfu
-from distfreeuq.label_shift.anderson_rubin import (
+from distfreeuq._numerics.mixture_likelihood import maximise_likelihood
+from distfreeuq.label_shift.confusion import Confusion, exact_region, hard_covariance
+from distfreeuq.label_shift.inference.anderson_rubin import (
     AndersonRubin,
     anderson_rubin_intervals,
 )
-from distfreeuq.label_shift.confusion import Confusion, exact_region, hard_covariance
-from distfreeuq.label_shift.homogeneity import compare_means
-from distfreeuq.label_shift.intervals import percentile_intervals
-from distfreeuq.label_shift.likelihood import maximise_likelihood
+from distfreeuq.label_shift.inference.intervals import percentile_intervals
+from distfreeuq.label_shift.inference.shift_test import compare_means
 
 matplotlib.use("Agg")
 

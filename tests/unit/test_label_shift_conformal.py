@@ -10,7 +10,7 @@ from distfreeuq import label_shift_conformal, scenarios
 from distfreeuq.conformal.stratified import stratified_pac_threshold
 from distfreeuq.conformal.thresholds import label_shift_thresholds
 from distfreeuq.conformal.union import union_thresholds
-from distfreeuq.label_shift.total_variation import (
+from distfreeuq.label_shift.inference.total_variation import (
     coverage_with_weights,
     total_variation,
     total_variation_bound,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import distfreeuq as dfu
-from distfreeuq.label_shift.likelihood import maximise_likelihood
+from distfreeuq._numerics.mixture_likelihood import maximise_likelihood
 from distfreeuq.label_shift.posterior import reweight
-from distfreeuq.label_shift.regularised import regularised_solution
+from distfreeuq.label_shift.regularized_solution import regularised_solution
 
 
 def rows_of(joint, predicted):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from distfreeuq.covariate_shift.networks import (
+from distfreeuq._numerics.networks import (
     Adam,
     Parameters,
     backward,

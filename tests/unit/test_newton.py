@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from distfreeuq.calibration.newton import Curvature, minimise_convex
+from distfreeuq._numerics.newton import Curvature, minimise_convex
 
 NONE = np.zeros((1, 0))
 

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import distfreeuq as dfu
-from distfreeuq import InputError, _persistence
+from distfreeuq import InputError
+from distfreeuq._base import persistence
 from distfreeuq.results import Result
 
 from .door_data import LABELS, PLAIN, PROBS, UNIFORMS, N
@@ -287,7 +288,7 @@ def rewrite(path: Path, change: Any, *, sign: bool = False) -> None:
     document = json.loads(arrays["json"].tobytes())
     document = change(document) or document
     if sign:
-        document["checksum"] = _persistence._checksum(document["content"])
+        document["checksum"] = persistence._checksum(document["content"])
     arrays["json"] = np.frombuffer(json.dumps(document).encode(), dtype=np.uint8)
     with open(path, "wb") as file:
         np.savez(file, **arrays)
@@ -366,7 +367,7 @@ def test_a_document_that_holds_no_result_is_refused(tmp_path):
 def test_two_classes_of_one_name_cannot_both_be_saved():
     namesake = type("SplitConformalResult", (), {"__module__": "elsewhere"})
     with pytest.raises(TypeError, match="same name"):
-        _persistence.register(namesake)
+        persistence.register(namesake)
 
 
 # ---------------------------------------------------------------------- frozen results

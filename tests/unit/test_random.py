@@ -8,7 +8,7 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq import InputError
-from distfreeuq._random import Purpose, row_uniforms, stream
+from distfreeuq._base.random_streams import Purpose, row_uniforms, stream
 
 from .door_data import LABELS, PLAIN, PROBS, N
 

@@ -10,7 +10,7 @@ from scipy import stats
 
 import distfreeuq as dfu
 from distfreeuq import bounds
-from distfreeuq.quantiles import (
+from distfreeuq._numerics.quantiles import (
     conformal_rank,
     smallest_order_statistic,
     smallest_sample,

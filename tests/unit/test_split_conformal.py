@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import distfreeuq as dfu
-from distfreeuq.quantiles import SLACK
+from distfreeuq._numerics.quantiles import SLACK
 
 ROWS = np.array([[8, 5, 3], [8, 5, 3], [2, 12, 2], [4, 4, 8]]) / 16
 LABELS = np.array([0, 1, 1, 0])

@@ -15,8 +15,8 @@ from statsmodels.iolib import table as statsmodels_table
 from statsmodels.iolib.summary import Summary
 
 import distfreeuq as dfu
-from distfreeuq._layout import Page, display_width
-from distfreeuq._summary import (
+from distfreeuq._base.layout import Page, display_width
+from distfreeuq._base.printing import (
     GuaranteeSummary,
     Table,
     class_name,

@@ -60,7 +60,7 @@ def test_what_is_wrong_is_said_in_words_among_many(registered, capsys):
 
 
 def test_undecided_ends_with_3(registered, capsys, monkeypatch):
-    from distfreeuq.theorems import command
+    from distfreeuq.theorems.engine import command
 
     def few(*arguments, **options):
         return theorems.verify(*arguments, **options, n_sim=10)

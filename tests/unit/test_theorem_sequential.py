@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from distfreeuq.theorems import Claim
-from distfreeuq.theorems.sequential import (
+from distfreeuq.theorems.engine.sequential import (
     N_LOOKS,
     Plan,
     draws_needed,

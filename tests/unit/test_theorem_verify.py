@@ -7,8 +7,8 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq import theorems
+from distfreeuq._kernels.threads import get_num_threads
 from distfreeuq.theorems import Claim, Experiment, Theorem
-from distfreeuq.threads import get_num_threads
 
 
 def coin(generator, n_draws, p=0.5):

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import distfreeuq as dfu
-from distfreeuq import InputError, threads
-from distfreeuq._kernels import _checks
+from distfreeuq import InputError
+from distfreeuq._kernels import _checks, threads
 
 from .odd_values import odd_values
 

@@ -5,14 +5,14 @@ from threading import Barrier, Thread
 
 import pytest
 
-from distfreeuq import _blas
 from distfreeuq._kernels._waiting import short_waits
+from distfreeuq._numerics import blas
 
 
 @pytest.fixture
 def two_threads():
     """Let every BLAS we know use two threads, and restore what was."""
-    switches = _blas._switches()
+    switches = blas._switches()
     if not switches:
         pytest.skip("no BLAS whose threads can be counted")
     before = [switch.read() for switch in switches]
@@ -30,7 +30,7 @@ def counts(switches):
 
 
 def test_blas_has_one_thread_within_and_as_many_as_before_afterwards(two_threads):
-    @_blas.on_one_blas_thread
+    @blas.on_one_blas_thread
     def fit(depth):
         assert counts(two_threads) == [1] * len(two_threads)
         if depth:
@@ -47,11 +47,11 @@ def test_blas_has_one_thread_within_and_as_many_as_before_afterwards(two_threads
 def test_fits_that_overlap_restore_what_the_first_found(two_threads):
     both_inside, one_has_left = Barrier(2), Barrier(2)
 
-    @_blas.on_one_blas_thread
+    @blas.on_one_blas_thread
     def leaves_first():
         both_inside.wait(10)
 
-    @_blas.on_one_blas_thread
+    @blas.on_one_blas_thread
     def leaves_last():
         both_inside.wait(10)
         one_has_left.wait(10)

@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 import distfreeuq as dfu
 from distfreeuq import metrics, plots
-from distfreeuq.covariate_shift.networks import fit_network
+from distfreeuq._numerics.networks import fit_network
 from vignettes.replication import report
 from vignettes.replication.report import Section, mean_sd
 

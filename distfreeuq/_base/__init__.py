@@ -1,0 +1,1 @@
+"""What every package stands on: arguments, arrays, labels, printing, files."""

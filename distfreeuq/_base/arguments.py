@@ -1,0 +1,384 @@
+"""The one door where user input becomes arrays, and where bad input is told so.
+
+Nothing is renormalised, changed in place or guessed. What comes out is native,
+contiguous and checked, and shares memory with the input wherever that already was.
+"""
+
+from collections.abc import Iterable
+from numbers import Real
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from distfreeuq._base import arrays, class_labels
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    Classes,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+)
+from distfreeuq._base.arrays import (
+    AnyArray,
+    NotAnArray,
+    describe,
+    is_single,
+    listed,
+    shape_of,
+)
+from distfreeuq._kernels import _checks
+from distfreeuq._kernels.threads import threads_for
+from distfreeuq.exceptions import InputError
+
+# Row sums of softmax outputs stray this far by rounding, and no further: by the bytes
+# of the user's own floats.
+_SUM_TOLERANCE = {2: 1e-3, 4: 1e-4}
+_SUM_TOLERANCE_DOUBLE = 1e-6
+
+LARGEST = float(np.finfo(np.float64).max)
+SMALLEST = float(np.nextafter(0.0, 1.0))
+_BELOW_ONE = float(np.nextafter(1.0, 0.0))
+_LARGEST_COUNT = 2**31 - 1
+
+
+class UncheckedProbs(NamedTuple):
+    """A matrix of probabilities for a kernel that checks its rows in the same read.
+
+    Attributes
+    ----------
+    matrix : ndarray (n, K)
+    tolerance : float
+        Of the row sums.
+    """
+
+    matrix: FloatMatrix
+    tolerance: float
+    door: "Door"
+    parameter: str
+
+    def refuse(self, row: int) -> None:
+        """Refuse the row that a kernel has found to be bad; -1 stands for none."""
+        if row >= 0:
+            self.door.refuse_row(self.matrix, row, self.parameter, self.tolerance)
+
+    def checked(self) -> FloatMatrix:
+        """Return the matrix after a read of its own."""
+        threads = threads_for(self.matrix.size)
+        self.refuse(_checks._first_bad_row(self.matrix, True, self.tolerance, threads))
+        return self.matrix
+
+
+class Door:
+    """Checks the arguments of one public function, whose name its messages carry."""
+
+    __slots__ = ("caller",)
+
+    def __init__(self, caller: str) -> None:
+        self.caller = caller
+
+    def refuse(self, parameter: str, must: str, got: str) -> NoReturn:
+        """Raise the one form of error message."""
+        raise InputError(
+            f"The '{parameter}' parameter of {self.caller} must be {must}. "
+            f"Got {got} instead."
+        )
+
+    # ---------------------------------------------------------------- scalars
+
+    def number(
+        self,
+        value: Any,
+        parameter: str,
+        must: str,
+        *,
+        low: float = -np.inf,
+        high: float = np.inf,
+        open_ends: bool = False,
+    ) -> float:
+        """Return a real number within the limits."""
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            value = value.item()
+        if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+            self.refuse(parameter, must, describe(value))
+        try:
+            number = float(value)
+        except OverflowError:  # an integer or a fraction beyond float64
+            number = np.nan
+        inside = low < number < high if open_ends else low <= number <= high
+        if not inside:
+            self.refuse(parameter, must, describe(value))
+        return number
+
+    def probability(self, value: Any, parameter: str) -> float:
+        """Return a number strictly between 0 and 1."""
+        return self.number(
+            value, parameter, "a number in (0, 1)", low=0.0, high=1.0, open_ends=True
+        )
+
+    def alpha(self, value: Any) -> float:
+        """Return the miscoverage level."""
+        return self.probability(value, "alpha")
+
+    def alphas(self, value: Any, n_classes: int) -> FloatArray:
+        """Return one miscoverage level per class from a number or a vector."""
+        if is_single(value):
+            return np.full(n_classes, self.alpha(value))
+        must = f"a number in (0, 1), or {n_classes} of them"
+        return self.vector(
+            value, "alpha", must, length=n_classes, low=SMALLEST, high=_BELOW_ONE
+        )
+
+    def count(
+        self, value: Any, parameter: str, *, low: int, high: int = _LARGEST_COUNT
+    ) -> int:
+        """Return an integer of at least `low`."""
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            value = value.item()
+        integral = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not integral or value < low:
+            self.refuse(parameter, f"an integer of at least {low}", describe(value))
+        if value > high:
+            self.refuse(parameter, f"an integer of at most {high}", describe(value))
+        return int(value)
+
+    def choice(self, value: Any, parameter: str, options: Iterable[str]) -> str:
+        """Return one of the options."""
+        options = list(options)
+        if not isinstance(value, str) or value not in options:
+            must = "one of " + ", ".join(repr(option) for option in options)
+            self.refuse(parameter, must, describe(value))
+        return value
+
+    def flag(self, value: Any, parameter: str) -> bool:
+        """Return a bool that was given as one."""
+        if not isinstance(value, bool | np.bool_):
+            self.refuse(parameter, "True or False", describe(value))
+        return bool(value)
+
+    # --------------------------------------------------------------- matrices
+
+    def probs(
+        self, value: ArrayLike, parameter: str = "probs", classes: Any = None
+    ) -> tuple[FloatMatrix, Classes]:
+        """Return checked probabilities (n, K), and the classes of their columns."""
+        rows, names = self.unchecked_probs(value, parameter, classes)
+        return rows.checked(), names
+
+    def new_probs(
+        self, value: ArrayLike, classes: Classes, parameter: str = "probs"
+    ) -> FloatMatrix:
+        """Return checked probabilities for a fit with these classes."""
+        return self.unchecked_new_probs(value, classes, parameter).checked()
+
+    def unchecked_probs(
+        self, value: ArrayLike, parameter: str = "probs", classes: Any = None
+    ) -> tuple[UncheckedProbs, Classes]:
+        """Return what `probs` does, for a kernel that checks rows on its way."""
+        rows = self._probability_rows(value, parameter)
+        columns = class_labels.column_names(self, value, parameter)
+        return rows, self.classes(classes, columns, rows.matrix.shape[1])
+
+    def unchecked_new_probs(
+        self, value: ArrayLike, classes: Classes, parameter: str = "probs"
+    ) -> UncheckedProbs:
+        """Return what `new_probs` does, for a kernel that checks rows on its way."""
+        rows = self._probability_rows(value, parameter)
+        if rows.matrix.shape[1] != len(classes):
+            must = f"of shape (n, {len(classes)}), as in the fit"
+            self.refuse(parameter, must, f"shape {np.shape(value)}")
+        columns = class_labels.column_names(self, value, parameter)
+        if columns is not None and class_labels.contradict(columns, classes):
+            must = f"with the fit's columns in the fit's order, {listed(classes)}"
+            self.refuse(parameter, must, listed(columns))
+        return rows
+
+    def _probability_rows(self, value: ArrayLike, parameter: str) -> UncheckedProbs:
+        array = self.array(value, parameter, "probabilities")
+        matrix = self._floats(array, parameter, "probabilities")
+        if matrix.ndim == 1:  # checked, and complementary by construction
+            matrix = self._binary(matrix, parameter)
+            return UncheckedProbs(matrix, _SUM_TOLERANCE[4], self, parameter)
+        if matrix.ndim != 2 or matrix.shape[1] < 2:
+            must = "of shape (n, K) with K >= 2, or (n,) for the probability of class 1"
+            self.refuse(parameter, must, shape_of(array))
+        tolerance = _SUM_TOLERANCE_DOUBLE
+        if array.dtype.kind == "f":
+            tolerance = _SUM_TOLERANCE.get(array.dtype.itemsize, tolerance)
+        return UncheckedProbs(matrix, tolerance, self, parameter)
+
+    def logits(
+        self, value: ArrayLike, parameter: str = "logits", classes: Any = None
+    ) -> tuple[FloatMatrix, Classes]:
+        """Return finite logits (n, K), and the classes of their columns."""
+        matrix = self._finite_matrix(value, parameter, "logits")
+        if matrix.shape[1] < 2:
+            self.refuse(parameter, "of shape (n, K) with K >= 2", shape_of(matrix))
+        columns = class_labels.column_names(self, value, parameter)
+        return matrix, self.classes(classes, columns, matrix.shape[1])
+
+    def features(self, value: ArrayLike, parameter: str) -> FloatMatrix:
+        """Return a finite feature matrix (n, d); (n,) is one feature."""
+        matrix = self._finite_matrix(
+            value, parameter, "features", vector_is_column=True
+        )
+        if matrix.shape[1] < 1:
+            self.refuse(parameter, "of shape (n, d) with d >= 1", shape_of(matrix))
+        return matrix
+
+    def array(self, value: Any, parameter: str, what: str) -> AnyArray:
+        """Return an array of any kind, the value's own memory where it is one."""
+        try:
+            return arrays.as_array(value)
+        except NotAnArray as reason:
+            got = str(reason)
+        self.refuse(parameter, f"an array of {what}", got)
+
+    def _floats(self, array: AnyArray, parameter: str, what: str) -> FloatArray:
+        """Return native contiguous float32 or float64, copying only if needed."""
+        floats = arrays.as_floats(array)
+        if floats is None:
+            got = arrays.first_no_number(array)
+            self.refuse(parameter, f"an array of {what}", got)
+        return floats
+
+    def _finite_matrix(
+        self,
+        value: ArrayLike,
+        parameter: str,
+        what: str,
+        *,
+        vector_is_column: bool = False,
+    ) -> FloatMatrix:
+        matrix = self._floats(self.array(value, parameter, what), parameter, what)
+        if vector_is_column and matrix.ndim == 1:
+            matrix = matrix[:, None]
+        if matrix.ndim != 2:
+            self.refuse(
+                parameter, "a matrix with one row per observation", shape_of(matrix)
+            )
+        row = _checks._first_bad_row(matrix, False, 0.0, threads_for(matrix.size))
+        if row >= 0:
+            column = int(np.flatnonzero(~np.isfinite(matrix[row]))[0])
+            got = f"{matrix[row, column]} at row {row}, column {column}"
+            self.refuse(parameter, f"finite {what}", got)
+        return matrix
+
+    def _binary(self, vector: FloatArray, parameter: str) -> FloatMatrix:
+        """Return (n, 2) from the probabilities of class 1."""
+        must = "probabilities in [0, 1]"
+        self._within(vector, 0.0, 1.0, parameter, must, where="row")
+        matrix = np.empty((vector.size, 2), dtype=vector.dtype)
+        np.subtract(1.0, vector, out=matrix[:, 0])
+        matrix[:, 1] = vector
+        return matrix
+
+    def refuse_row(
+        self, matrix: FloatMatrix, row: int, parameter: str, tolerance: float
+    ) -> NoReturn:
+        """Say what is wrong with a row that is no probability vector."""
+        row_values = matrix[row]
+        for is_bad, must in (
+            (~np.isfinite(row_values), "finite probabilities"),
+            (row_values < 0, "non-negative probabilities"),
+        ):
+            if is_bad.any():
+                column = int(np.flatnonzero(is_bad)[0])
+                got = f"{row_values[column]} at row {row}, column {column}"
+                self.refuse(parameter, must, got)
+        total = float(row_values.sum(dtype=np.float64))
+        must = f"rows of probabilities that sum to one (within {tolerance:g})"
+        self.refuse(parameter, must, f"a sum of {total:.8g} at row {row}")
+
+    # ----------------------------------------------------------------- labels
+
+    def classes(self, given: Any, columns: Classes | None, n_classes: int) -> Classes:
+        """Return the class names by column: those given, the frame's own, or 0..K-1."""
+        return class_labels.class_names(self, given, columns, n_classes)
+
+    def labels(
+        self, value: ArrayLike, classes: Classes, n_rows: int, parameter: str = "labels"
+    ) -> IntArray:
+        """Return labels as column numbers (n,)."""
+        return class_labels.column_numbers(self, value, classes, n_rows, parameter)
+
+    # ---------------------------------------------------------------- vectors
+
+    def vector(
+        self,
+        value: ArrayLike,
+        parameter: str,
+        must: str,
+        *,
+        length: int | None = None,
+        low: float = -np.inf,
+        high: float = np.inf,
+    ) -> FloatArray:
+        """Return a float64 vector without NaN, its entries from `low` to `high`."""
+        array = self._floats(
+            self.array(value, parameter, "numbers"), parameter, "numbers"
+        )
+        if array.ndim != 1:
+            self.refuse(parameter, must, shape_of(array))
+        if length is not None and array.shape[0] != length:
+            self.refuse(parameter, f"of length {length}", f"length {array.shape[0]}")
+        vector = array.astype(np.float64, copy=False)
+        self._within(vector, low, high, parameter, must)
+        return vector
+
+    def numbers(
+        self, value: Any, parameter: str, must: str, *, low: float, high: float
+    ) -> FloatArray:
+        """Return a vector from one number or several."""
+        if is_single(value):
+            return np.array([self.number(value, parameter, must, low=low, high=high)])
+        return self.vector(value, parameter, must, low=low, high=high)
+
+    def _within(
+        self,
+        vector: FloatArray,
+        low: float,
+        high: float,
+        parameter: str,
+        must: str,
+        *,
+        where: str = "position",
+    ) -> None:
+        """Refuse a NaN and any entry outside the limits."""
+        if vector.size == 0 or (vector.min() >= low and vector.max() <= high):
+            return
+        first = int(np.argmin((vector >= low) & (vector <= high)))
+        self.refuse(parameter, must, f"{vector[first]} at {where} {first}")
+
+    def weights(
+        self,
+        value: ArrayLike,
+        parameter: str,
+        length: int,
+        *,
+        allow_infinite: bool = False,
+        allow_all_zero: bool = False,
+    ) -> FloatArray:
+        """Return non-negative weights, not all zero unless that is allowed."""
+        must = "non-negative" + ("" if allow_infinite else " finite") + " numbers"
+        high = np.inf if allow_infinite else LARGEST
+        vector = self.vector(value, parameter, must, length=length, low=0.0, high=high)
+        if length and vector.max() == 0.0 and not allow_all_zero:
+            self.refuse(parameter, "weights of which some are positive", "all zero")
+        return vector
+
+    def label_weights(
+        self, value: ArrayLike, n_classes: int, labels: IntArray
+    ) -> FloatArray:
+        """Return class weights; an infinite one is for classes the source lacks."""
+        vector = self.weights(value, "label_weight", n_classes, allow_infinite=True)
+        infinite = np.isinf(vector)
+        if infinite.any() and infinite[labels].any():
+            row = int(np.argmax(infinite[labels]))
+            must = "infinite only for classes that the calibration labels lack"
+            self.refuse("label_weight", must, f"inf for the class of row {row}")
+        return vector
+
+    def uniforms(self, value: ArrayLike, n_rows: int) -> FloatArray:
+        """Return one number in [0, 1] per row."""
+        must = "numbers in [0, 1], one per row"
+        return self.vector(value, "uniforms", must, length=n_rows, low=0.0, high=1.0)

@@ -1,0 +1,63 @@
+"""Rows by bin: how many of each label, what weight, which mean probabilities.
+
+Bins are numbered from 0; -1 is none, for rows that lie on a boundary.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
+from distfreeuq._kernels import _bins
+from distfreeuq._kernels.threads import threads_for
+
+_ROWS_PER_BLOCK = 4096
+_MOST_BLOCKS = 16
+
+
+def count_labels(
+    bins: IntArray, labels: IntArray, n_bins: int, n_labels: int
+) -> IntMatrix:
+    """Return the rows by bin and label, shape (n_bins, n_labels)."""
+    out = np.zeros((n_bins, n_labels), dtype=np.int64)
+    _bins._count_labels(bins, labels, out)
+    return out
+
+
+def sum_weights(
+    bins: IntArray, labels: IntArray, weights: FloatArray, n_bins: int, n_labels: int
+) -> tuple[FloatMatrix, FloatMatrix]:
+    """Return the sums of weights and of their squares, each (n_bins, n_labels)."""
+    sums, squares = np.zeros((n_bins, n_labels)), np.zeros((n_bins, n_labels))
+    _bins._sum_label_weights(bins, labels, weights, sums)
+    _bins._sum_label_weights(bins, labels, weights**2, squares)
+    return sums, squares
+
+
+def mean_scores(
+    scores: FloatArray, bins: IntArray, weights: FloatArray, n_bins: int
+) -> FloatArray:
+    """Return the weighted mean score of each bin, NaN in empty ones, (n_bins,)."""
+    # bin -1 becomes place 0, which is left out
+    totals = np.bincount(bins + 1, weights=scores * weights, minlength=n_bins + 1)[1:]
+    mass = np.bincount(bins + 1, weights=weights, minlength=n_bins + 1)[1:]
+    return divide(totals, mass)
+
+
+def mean_rows(
+    probs: FloatMatrix, bins: IntArray, weights: FloatArray | None, n_bins: int
+) -> FloatMatrix:
+    """Return the (weighted) mean row of each bin, NaN in empty ones, (n_bins, K)."""
+    n, n_classes = probs.shape
+    row_weight = np.ones(n) if weights is None else weights
+    n_blocks = max(1, min(_MOST_BLOCKS, n // _ROWS_PER_BLOCK))
+    totals = np.zeros((n_blocks, n_bins, n_classes))
+    _bins._sum_cells(probs, bins, row_weight, totals, threads_for(probs.size))
+    mass = np.bincount(bins + 1, weights=row_weight, minlength=n_bins + 1)[1:]
+    return divide(totals.sum(axis=0), mass[:, None])
+
+
+def divide(part: FloatArray | IntArray, whole: FloatArray | IntArray) -> FloatArray:
+    """Return part / whole, NaN where the whole is nothing."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(whole > 0, np.true_divide(part, whole), np.nan)

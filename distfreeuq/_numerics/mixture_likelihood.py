@@ -1,0 +1,411 @@
+"""Maximum likelihood of the target's class frequencies, to the optimality conditions.
+
+With f the source posterior, p the source prior and A = f / p, the log-likelihood of a
+prior q is mean_i log sum_k q_k A_ik: that of a mixture of known components. Its
+gradient is G_k = mean_i A_ik / sum_j q_j A_ij, and q is the maximum on the simplex
+exactly if G_k <= 1 for every k, with equality where q_k > 0.
+
+EM, q <- q G, takes thousands of steps where classes overlap. Here a few Newton steps
+do: the constraint sum q = 1 has multiplier one, so that minimising -loglik + sum q over
+q >= 0 is the same problem, and each step is a non-negative least-squares problem (the
+sequential quadratic program of Kim, Carbonetto, Stephens and Anitescu, 2020). Its zeros
+are exact.
+
+With many rows and classes a curvature costs as much as several steps. Every few-th row
+then gives a start and a curvature, which the gradients of all rows correct on the way;
+the optimality conditions of all rows decide when it is over.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq._numerics.row_sums import gram, mixture_sums
+
+TOLERANCE = 1e-9
+"""Of the optimality conditions."""
+
+_MAX_STEPS, _MAX_TRIALS, _MAX_EXCHANGES = 200, 30, 12
+
+_FEW_TRIALS = 2
+"""Of a step with a curvature from elsewhere: if it must be short, that is bad."""
+
+_FEWER = 5
+"""Every so many-th row makes the smaller problem that a large one starts from."""
+
+_NEAR = 0.02
+"""Breach at which the smaller problem is left."""
+
+_ROUGH = 0.5
+"""Breach above which EM steps come before the Newton step: they find the scale of
+classes that stand apart, which Newton only doubles its way to."""
+
+_FIRST_EM_STEPS, _MAX_EM_STEPS = 5, 8
+"""Of the smallest of several problems, whatever its breach; and where it is rough."""
+
+_RIDGE = 1e-9
+"""Relative; it keeps directions in which the likelihood is flat where they are."""
+
+_CHEAP = 1 << 22
+"""Products in a curvature that cost no more than the step itself."""
+
+_FAR = 0.1
+"""Breach above which the curvature of fewer rows is no good: they lack rare classes."""
+
+_PATIENCE, _STALLED = 3, 0.3
+"""A curvature has had its day if so many steps have left more than this share of the
+breach."""
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureFit:
+    """A maximum of the likelihood.
+
+    Attributes
+    ----------
+    prior : ndarray (K,)
+        The maximiser q.
+    log_likelihood : float
+        Mean over the rows that are possible under some q.
+    violation : float
+        Largest breach of the optimality conditions.
+    n_steps : int
+        Newton and EM steps on all rows.
+    lost : float
+        Weight of rows without mass on any class of the source; they say nothing.
+    """
+
+    prior: FloatArray
+    log_likelihood: float
+    violation: float
+    n_steps: int
+    lost: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """The objective -loglik + sum q and its gradient at a q, on classes with p > 0."""
+
+    q: FloatArray
+    ratio: FloatArray  # G
+    objective: float
+    violation: float
+    density: FloatArray = field(repr=False)
+
+
+class _Likelihood:
+    """The likelihood of a sample: rows, how often each counts, the source prior."""
+
+    def __init__(
+        self, probs: FloatMatrix, prior: FloatArray, row_weight: FloatArray | None
+    ) -> None:
+        self.probs, self.row_weight, self.full_prior = probs, row_weight, prior
+        self.known = np.flatnonzero(prior > 0)
+        self.prior = prior[self.known]
+        self.cheap = probs.size * self.prior.size < _CHEAP
+        self.start = self.prior / self.prior.sum()
+        self.lost = 0.0
+        self.total = float(len(probs) if row_weight is None else row_weight.sum())
+
+    def first(self, q: FloatArray) -> _Point:
+        """Return the point at a q without zeros: it shows which rows say nothing."""
+        density, sums = self._sums(q)
+        self.lost = float(sums[-1])
+        self.total -= self.lost
+        if self.total <= 0.0:
+            return _Point(q, np.ones_like(q), 1.0, 0.0, density)
+        return self._point(q, density, sums)
+
+    def at(self, q: FloatArray) -> _Point:
+        return self._point(q, *self._sums(q))
+
+    def _sums(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        class_weight = q / self.prior
+        if self.known.size < self.full_prior.size:
+            known_weight, class_weight = class_weight, np.zeros(self.full_prior.size)
+            class_weight[self.known] = known_weight
+        return mixture_sums(self.probs, self.row_weight, class_weight)
+
+    def _point(self, q: FloatArray, density: FloatArray, sums: FloatArray) -> _Point:
+        objective = float(q.sum()) - float(sums[-2]) / self.total
+        if sums[-1] > self.lost:  # a row that some q could explain has probability zero
+            objective = np.inf
+        ratio = sums[self.known] / (self.prior * self.total)
+        excess = ratio - 1.0
+        breach = np.maximum(excess, np.where(q > 0, -excess, 0.0))
+        return _Point(q, ratio, objective, float(breach.max(initial=0.0)), density)
+
+    def curvature(self, point: _Point, *, single: bool) -> FloatMatrix:
+        """Return the Hessian mean A A' / d^2 on the classes with p > 0."""
+        scale = np.zeros_like(point.density)
+        root = 1.0 if self.row_weight is None else np.sqrt(self.row_weight)
+        np.divide(root, point.density, out=scale, where=point.density > 0)
+        second_moment = gram(self.probs, scale, single=single)
+        if self.known.size < self.full_prior.size:
+            second_moment = second_moment[np.ix_(self.known, self.known)]
+        with np.errstate(over="ignore"):  # far from the maximum; it is not used then
+            return second_moment / (self.total * np.outer(self.prior, self.prior))
+
+    def fewer_rows(self) -> _Likelihood | None:
+        """Return the problem with every few-th row, None if this one is small.
+
+        Single precision is enough for a start.
+        """
+        n, n_classes = self.probs.shape
+        if self.cheap or n // _FEWER < max(2048, 20 * n_classes):
+            return None
+        few = slice(None, None, _FEWER)
+        weight = None if self.row_weight is None else self.row_weight[few].copy()
+        probs = np.ascontiguousarray(self.probs[few], dtype=np.float32)
+        return _Likelihood(probs, self.full_prior, weight)
+
+
+@dataclass(frozen=True, slots=True)
+class _Curvature:
+    """A Hessian that is carried along from point to point.
+
+    Attributes
+    ----------
+    matrix : ndarray (K, K)
+    q : ndarray (K,)
+        Where it belongs.
+    apart : ndarray (K,)
+        How far a class stands apart from the others, from 0 to 1: the share of its mass
+        in rows that are its own, squared.
+    """
+
+    matrix: FloatMatrix
+    q: FloatArray
+    apart: FloatArray
+
+    @classmethod
+    def of(cls, problem: _Likelihood, point: _Point, *, single: bool) -> _Curvature:
+        """Compute it from all rows."""
+        matrix = problem.curvature(point, single=single)
+        if problem.cheap:  # it will not be carried along
+            return cls(matrix, point.q, np.zeros_like(point.q))
+        # with r the posterior under q: H_kk = mean r_k^2 / q_k^2, G_k = mean r_k / q_k
+        mass = np.maximum(point.ratio, np.finfo(np.float64).tiny)
+        with np.errstate(over="ignore", invalid="ignore"):
+            share = np.clip(point.q * np.diag(matrix) / mass, 0.0, 1.0)
+        return cls(matrix, point.q, share**2)
+
+    def moved(self, q: FloatArray) -> _Curvature:
+        """Return an estimate at another point.
+
+        For a class that stands apart, r does not depend on q: H_kk goes as 1 / q_k^2.
+        """
+        both = (self.q > 0) & (q > 0)
+        shrunk = np.divide(self.q, q, out=np.ones_like(q), where=both) ** self.apart
+        return _Curvature(shrunk[:, None] * self.matrix * shrunk, q, self.apart)
+
+    def corrected(self, old: _Point, new: _Point) -> _Curvature:
+        """Return the nearest that maps the last step to its change of the gradient.
+
+        The update of Broyden, Fletcher, Goldfarb and Shanno.
+        """
+        step, change = new.q - old.q, old.ratio - new.ratio
+        along, image = float(step @ change), self.matrix @ step
+        length = float(step @ image)
+        if not (along > 0.0 and length > 0.0):
+            return self
+        matrix = self.matrix + np.outer(change / along, change)
+        matrix -= np.outer(image / length, image)
+        return _Curvature(matrix, self.q, self.apart)
+
+
+def maximise_likelihood(
+    probs: FloatMatrix, prior: FloatArray, row_weight: FloatArray | None = None
+) -> MixtureFit:
+    """Return the class frequencies under which the target's rows are most likely.
+
+    Parameters
+    ----------
+    probs : ndarray (m, K)
+        Calibrated source posteriors of the target's rows.
+    prior : ndarray (K,)
+        Source prior; classes with prior zero get frequency zero.
+    row_weight : ndarray (m,), optional
+        How often each row counts.
+
+    Returns
+    -------
+    MixtureFit
+        Started from q = p: where the likelihood is flat, q stays there.
+    """
+    problem = _Likelihood(probs, prior, row_weight)
+    point, n_steps = _minimise(problem, TOLERANCE)
+    q, total = np.zeros(prior.size), float(point.q.sum())
+    q[problem.known] = point.q / total
+    return MixtureFit(
+        prior=q,
+        log_likelihood=total - point.objective - math.log(total),
+        violation=point.violation,
+        n_steps=n_steps,
+        lost=problem.lost,
+    )
+
+
+def _minimise(problem: _Likelihood, tolerance: float) -> tuple[_Point, int]:
+    """Return the minimum of -loglik + sum q over q >= 0, and the number of steps."""
+    point, curvature = _start(problem)
+    single = True  # six digits of the curvature will do, unless it is nearly singular
+    breaches: list[float] = []
+    for step in range(_MAX_STEPS):
+        if point.violation <= tolerance:
+            return point, step
+        if point.violation > _ROUGH:
+            point = _em_steps(problem, point)
+        breaches.append(point.violation)
+        if problem.cheap or _has_stalled(breaches):
+            curvature = None
+        fresh = curvature is None
+        if curvature is None:
+            curvature = _Curvature.of(problem, point, single=single)
+            breaches = [point.violation]
+        else:
+            curvature = curvature.moved(point.q)
+        trials = _MAX_TRIALS if fresh else _FEW_TRIALS
+        new = _newton_step(problem, point, curvature.matrix, trials)
+        if new is None:
+            curvature = None
+            if single or not fresh:
+                single = single and not fresh
+                continue
+            new = problem.at(point.q * point.ratio)  # an EM step never does harm
+        elif not problem.cheap:
+            curvature = curvature.corrected(point, new)
+        point = new
+    return point, _MAX_STEPS
+
+
+def _em_steps(problem: _Likelihood, point: _Point) -> _Point:
+    """Take EM steps as long as each halves the breach and it is large."""
+    for _ in range(_MAX_EM_STEPS):
+        before, point = point.violation, problem.at(point.q * point.ratio)
+        if point.violation < _ROUGH or point.violation > 0.5 * before:
+            break
+    return point
+
+
+def _has_stalled(breaches: list[float]) -> bool:
+    before = breaches[:-_PATIENCE]
+    return bool(before) and breaches[-1] > _STALLED * before[-1]
+
+
+def _start(problem: _Likelihood) -> tuple[_Point, _Curvature | None]:
+    """Return where to start: q = p or, most of the way there, what fewer rows say."""
+    fewer = problem.fewer_rows()
+    if fewer is None:
+        point = problem.first(problem.start)
+        # a dear curvature is for a better point than that
+        if not problem.cheap and problem.total > 0.0:
+            for _ in range(_FIRST_EM_STEPS):
+                point = problem.at(point.q * point.ratio)
+        return point, None
+    near, _ = _minimise(fewer, _NEAR)
+    if fewer.total <= 0.0:
+        return problem.first(problem.start), None
+    # classes that the few rows leave out must be able to return
+    share = 1.0 / max(fewer.total, 1.0)
+    q = (1.0 - share) * near.q / near.q.sum() + share * problem.start
+    point = problem.first(q)
+    if point.violation > _ROUGH:
+        point = _em_steps(problem, point)
+    if point.violation > _FAR:
+        return point, None
+    return point, _Curvature.of(fewer, near, single=True)
+
+
+def _newton_step(
+    problem: _Likelihood, point: _Point, curvature: FloatMatrix, trials: int
+) -> _Point | None:
+    """Return a better point, None if the quadratic model shows none soon.
+
+    The equations G_k = 1 are solved as 1 / G_k = 1 if that leads downhill: for a class
+    that stands apart G_k = c / q_k, so that its reciprocal is linear. The gradient
+    1 - G then becomes (1 - G) G, which is the same at the solution.
+    """
+    gradient = 1.0 - point.ratio
+    for model in (gradient * point.ratio, gradient):
+        target = _quadratic_minimum(point.q, model, curvature)
+        if target is not None and gradient @ (target - point.q) < 0.0:
+            new = _line_search(problem, point, target, trials)
+            if new is not None or trials < _MAX_TRIALS:
+                return new
+    return None
+
+
+def _quadratic_minimum(
+    q: FloatArray, gradient: FloatArray, curvature: FloatMatrix
+) -> FloatArray | None:
+    """Return the y >= 0 that minimises the quadratic model around q, None if none."""
+    from scipy.linalg import LinAlgError, cholesky, solve_triangular
+    from scipy.optimize import nnls
+
+    if not np.isfinite(curvature).all():
+        return None
+    model = curvature.copy()
+    model.flat[:: q.size + 1] += _RIDGE * float(np.trace(curvature)) / q.size
+    # 1/2 y'Hy - c'y with c = H q - gradient
+    linear = model @ q - gradient
+    y = _exchange(model, linear, q > 0)
+    if y is None:
+        try:  # which is 1/2 |R y - R^-T c|^2 for H = R'R
+            root = cholesky(model)
+            y, _ = nnls(root, solve_triangular(root, linear, trans="T"))
+        except (LinAlgError, RuntimeError):  # singular, or slow
+            return None
+    return np.asarray(y) if np.isfinite(y).all() and y.any() else None
+
+
+def _exchange(
+    model: FloatMatrix, linear: FloatArray, free: BoolArray
+) -> FloatArray | None:
+    """Return the y >= 0 that minimises 1/2 y'Hy - c'y, None if it is not soon found.
+
+    Block principal pivoting (Kim and Park, 2011): solve for the free entries, exchange
+    those on the wrong side. The zeros of the last step are nearly always the right
+    ones, and then it is one solution.
+    """
+    from scipy.linalg.lapack import dposv
+
+    slack = -1e-13 * float(np.abs(linear).max())
+    fewest = linear.size + 1
+    for _ in range(_MAX_EXCHANGES):
+        if free.all():
+            _, y, failed = dposv(model, linear)
+        else:
+            inside, y = np.flatnonzero(free), np.zeros(linear.size)
+            _, y[inside], failed = dposv(model[np.ix_(inside, inside)], linear[inside])
+        wrong = np.where(free, y < 0.0, model @ y - linear < slack)
+        n_wrong = int(np.count_nonzero(wrong))
+        if failed or n_wrong > 2 * fewest:
+            return None
+        if n_wrong == 0:
+            return np.asarray(y)
+        fewest = min(fewest, n_wrong)
+        free = free ^ wrong
+    return None
+
+
+def _line_search(
+    problem: _Likelihood, point: _Point, target: FloatArray, trials: int
+) -> _Point | None:
+    """Return the first point from the target backwards that is lower enough."""
+    direction = target - point.q
+    slope = float((1.0 - point.ratio) @ direction)
+    rounding = 1e-14 * (1.0 + abs(point.objective))
+    size = 1.0
+    for _ in range(trials):
+        new = problem.at(target if size == 1.0 else point.q + size * direction)
+        excess = new.objective - point.objective - size * slope
+        if excess <= (1e-4 - 1.0) * size * slope + rounding:
+            return new
+        # the minimum of the parabola through what is known, within limits
+        size *= min(0.5, max(0.02, -0.5 * size * slope / excess))
+    return None

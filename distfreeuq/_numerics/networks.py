@@ -1,0 +1,385 @@
+"""Networks with one hidden layer in NumPy: analytic gradients, Adam, early stopping.
+
+Enough for a discriminator of source and target or for a feature map on given features.
+The same seed gives the same network. Memory is that of the data and of one minibatch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.persistence import register
+from distfreeuq._numerics.blas import on_one_blas_thread
+from distfreeuq.results import read_only
+
+_BLOCK_ENTRIES = 1 << 15
+
+
+class Parameters(NamedTuple):
+    """What Adam moves, in place: d inputs, h hidden units, K outputs.
+
+    Attributes
+    ----------
+    hidden_weight : ndarray (d, h)
+    hidden_bias : ndarray (h,)
+    output_weight : ndarray (h, K)
+    output_bias : ndarray (K,)
+    """
+
+    hidden_weight: FloatMatrix
+    hidden_bias: FloatArray
+    output_weight: FloatMatrix
+    output_bias: FloatArray
+
+
+def initial_parameters(
+    n_inputs: int, n_hidden: int, n_outputs: int, rng: np.random.Generator
+) -> Parameters:
+    """Draw starting weights of the variance that keeps a layer's scale (He, Glorot)."""
+    return Parameters(
+        rng.normal(0.0, np.sqrt(2.0 / n_inputs), (n_inputs, n_hidden)),
+        np.zeros(n_hidden),
+        rng.normal(0.0, np.sqrt(1.0 / n_hidden), (n_hidden, n_outputs)),
+        np.zeros(n_outputs),
+    )
+
+
+def forward(
+    parameters: Parameters, x: FloatMatrix, mask: FloatMatrix | None = None
+) -> tuple[FloatMatrix, FloatMatrix]:
+    """Return hidden units (n, h) and outputs (n, K): ReLU, then linear.
+
+    `mask` (n, h) multiplies the hidden units: dropout, drawn by `dropout_mask`.
+    """
+    hidden = x @ parameters.hidden_weight
+    hidden += parameters.hidden_bias
+    np.maximum(hidden, 0.0, out=hidden)
+    if mask is not None:
+        hidden *= mask
+    return hidden, hidden @ parameters.output_weight + parameters.output_bias
+
+
+def backward(
+    parameters: Parameters,
+    x: FloatMatrix,
+    hidden: FloatMatrix,
+    error: FloatMatrix,
+    *,
+    mask: FloatMatrix | None = None,
+    at_hidden: FloatMatrix | None = None,
+) -> tuple[Parameters, FloatMatrix]:
+    """Return the gradient in the parameters, and in the units before the ReLU (n, h).
+
+    The latter times ``hidden_weight.T`` is the gradient in x.
+
+    Parameters
+    ----------
+    parameters, x, mask
+        As given to `forward`.
+    hidden : ndarray (n, h)
+        As returned by it.
+    error : ndarray (n, K)
+        Gradient of the loss in the outputs.
+    at_hidden : ndarray (n, h), optional
+        Gradient in the hidden units that reaches them by another way, such as from
+        a second network which reads them.
+    """
+    at_units = error @ parameters.output_weight.T
+    if at_hidden is not None:
+        at_units += at_hidden
+    if mask is not None:
+        at_units *= mask
+    at_units *= hidden > 0.0
+    gradient = Parameters(
+        x.T @ at_units,
+        at_units.sum(axis=0),
+        hidden.T @ error,
+        error.sum(axis=0),
+    )
+    return gradient, at_units
+
+
+def dropout_mask(
+    shape: tuple[int, int], dropout: float, rng: np.random.Generator
+) -> FloatMatrix | None:
+    """Return 0 with probability `dropout`, else 1 / (1 - dropout); None for none."""
+    if dropout == 0.0:
+        return None
+    return (rng.random(shape) >= dropout) / (1.0 - dropout)
+
+
+def softmax_loss(
+    outputs: FloatMatrix, labels: IntArray, weights: FloatArray, loss: str = "nll"
+) -> tuple[float, FloatMatrix]:
+    """Return sum_i w_i loss_i and its gradient in the outputs (n, K).
+
+    `loss` is "nll", or "brier": sum_k (p_k - e_k)^2, for two classes twice the squared
+    error of the probability of class 1.
+    """
+    everyone = np.arange(labels.size)
+    log_probs = special.log_softmax(outputs, axis=1)
+    residual = np.exp(log_probs)
+    if loss == "nll":
+        total = -float(weights @ log_probs[everyone, labels])
+        residual[everyone, labels] -= 1.0
+        return total, residual * weights[:, None]
+    probs = residual.copy()
+    residual[everyone, labels] -= 1.0
+    total = float(weights @ np.einsum("ij,ij->i", residual, residual))
+    inner = np.einsum("ij,ij->i", residual, probs)[:, None]
+    return total, probs * (residual - inner) * (2.0 * weights[:, None])
+
+
+class Adam:
+    """Kingma and Ba's steps (2015), for parameters that are changed in place."""
+
+    def __init__(self, parameters: Parameters, learning_rate: float) -> None:
+        self._parameters = parameters
+        self._rate = learning_rate
+        self._moments = [(np.zeros_like(p), np.zeros_like(p)) for p in parameters]
+        self._step = 0
+
+    def step(self, gradient: Parameters) -> None:
+        """Move the parameters against the gradient."""
+        self._step += 1
+        unbias = np.sqrt(1.0 - 0.999**self._step) / (1.0 - 0.9**self._step)
+        for value, slope, (mean, square) in zip(
+            self._parameters, gradient, self._moments, strict=True
+        ):
+            mean += 0.1 * (slope - mean)
+            square += 0.001 * (slope * slope - square)
+            value -= self._rate * unbias * mean / (np.sqrt(square) + 1e-8)
+
+
+def minibatches(n: int, size: int, rng: np.random.Generator) -> Iterator[IntArray]:
+    """Yield row numbers of one epoch: every row once, in a new order."""
+    order = rng.permutation(n)
+    for start in range(0, n, size):
+        yield order[start : start + size]
+
+
+@register
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Network:
+    """A fitted network; its inputs are centred and scaled first.
+
+    Attributes
+    ----------
+    center, scale : ndarray (d,)
+    hidden_weight, hidden_bias, output_weight, output_bias : ndarray
+        As in `Parameters`.
+    """
+
+    center: FloatArray
+    scale: FloatArray
+    hidden_weight: FloatMatrix
+    hidden_bias: FloatArray
+    output_weight: FloatMatrix
+    output_bias: FloatArray
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        (d, h), k = self.hidden_weight.shape, self.output_bias.size
+        return f"<Network {d}-{h}-{k}>"
+
+    @property
+    def parameters(self) -> Parameters:
+        """The four arrays of weights and biases."""
+        return Parameters(
+            self.hidden_weight, self.hidden_bias, self.output_weight, self.output_bias
+        )
+
+    def hidden(self, x: FloatMatrix) -> FloatMatrix:
+        """Return the hidden units (n, h), float64."""
+        return forward(self.parameters, (x - self.center) / self.scale)[0]
+
+    def logits(self, x: FloatMatrix) -> FloatMatrix:
+        """Return the outputs (n, K), float64: logits of the classes."""
+        return forward(self.parameters, (x - self.center) / self.scale)[1]
+
+    def log_odds(self, x: FloatMatrix) -> FloatArray:
+        """Return the log-odds (n,) of class 1 against class 0."""
+        outputs = self.logits(x)
+        return np.asarray(outputs[:, 1] - outputs[:, 0])
+
+
+def as_network(
+    parameters: Parameters, center: FloatArray, scale: FloatArray
+) -> Network:
+    """Return the network that applies the parameters after centring and scaling."""
+    return Network(
+        read_only(center), read_only(scale), *(read_only(p) for p in parameters)
+    )
+
+
+def standardisation(x: FloatMatrix) -> tuple[FloatArray, FloatArray]:
+    """Return column means (d,) and standard deviations (d,), 1 for constant columns.
+
+    A column whose spread is rounding error of its level counts as constant.
+    """
+    n, d = x.shape
+    center = x.mean(axis=0, dtype=np.float64)
+    squares, level = np.zeros(d), np.zeros(d)
+    step = max(1, _BLOCK_ENTRIES // max(d, 1))
+    for start in range(0, n, step):  # blocks that stay in the cache
+        block = x[start : start + step]
+        away = block - center
+        squares += np.einsum("ij,ij->j", away, away)
+        level = np.maximum(level, np.maximum(block.max(axis=0), -block.min(axis=0)))
+    scale = np.sqrt(squares / n)
+    rounding = 16.0 * float(np.finfo(x.dtype).eps) * level
+    return center, np.where(scale > rounding, scale, 1.0)
+
+
+def unchanged(n_columns: int) -> tuple[FloatArray, FloatArray]:
+    """Return the centre and scale that leave rows as they are."""
+    return np.zeros(n_columns), np.ones(n_columns)
+
+
+class Training(NamedTuple):
+    """What `fit_network` returns.
+
+    Attributes
+    ----------
+    network : Network
+        The one of smallest loss on the rows that were held out.
+    train_loss, held_out_loss : ndarray (epochs,)
+        Mean loss by epoch: with dropout and as the weights moved; on the held-out rows
+        at its end (empty without them).
+    best_epoch : int
+        Counted from 1: whose network is kept.
+    """
+
+    network: Network
+    train_loss: FloatArray
+    held_out_loss: FloatArray
+    best_epoch: int
+
+
+@on_one_blas_thread
+def fit_network(
+    x: FloatMatrix,
+    labels: IntArray,
+    *,
+    n_outputs: int,
+    n_hidden: int,
+    rng: np.random.Generator,
+    sample_weight: FloatArray | None = None,
+    loss: str = "nll",
+    n_epochs: int = 200,
+    batch_size: int = 128,
+    learning_rate: float = 1e-3,
+    dropout: float = 0.0,
+    held_out: float = 0.15,
+    patience: int = 20,
+    standardize: bool = True,
+) -> Training:
+    """Train a classifier with one hidden layer, and stop when it no longer improves.
+
+    Parameters
+    ----------
+    x : ndarray (n, d)
+        Finite; standardised by column unless told otherwise.
+    labels : ndarray (n,)
+        Column numbers 0..K-1.
+    n_outputs, n_hidden : int
+        K and h.
+    rng : Generator
+        Draws starting weights, held-out rows, minibatches and dropout.
+    sample_weight : ndarray (n,), optional
+        Their scale has no effect. For a discriminator of unequal samples, weights of
+        1/n_source and 1/n_target make the optimum p(x) / (p(x) + q(x)).
+    loss : {"nll", "brier"}
+    n_epochs, batch_size, learning_rate, dropout
+        Of Adam; dropout is of hidden units.
+    held_out : float, default 0.15
+        Share of the rows, drawn at random, on which epochs are compared; 0 for none:
+        then all epochs are run and the last network is returned.
+    patience : int
+        Epochs without a smaller held-out loss after which training ends.
+    standardize : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from distfreeuq._numerics.networks import fit_network
+    >>> rng = np.random.default_rng(0)
+    >>> labels = rng.integers(0, 2, 600)
+    >>> x = rng.normal(labels[:, None], 1.0, (600, 2))
+    >>> fitted = fit_network(x, labels, n_outputs=2, n_hidden=8, rng=rng)
+    >>> fitted.network
+    <Network 2-8-2>
+    >>> odds = fitted.network.log_odds(np.array([[0.5, 0.5], [1.5, 1.5]]))
+    >>> bool(abs(odds[0]) < 0.5), bool(1.0 < odds[1] < 3.0)  # truly 0 and 2
+    (True, True)
+    """
+    n = x.shape[0]
+    weights = np.ones(n) if sample_weight is None else sample_weight
+    weights = weights / weights.mean()
+    center, scale = standardisation(x) if standardize else unchanged(x.shape[1])
+    rows = (x - center) / scale
+    order = rng.permutation(n)
+    n_held = round(held_out * n)
+    held, train = order[:n_held], order[n_held:]
+
+    parameters = initial_parameters(x.shape[1], n_hidden, n_outputs, rng)
+    adam = Adam(parameters, learning_rate)
+    best = Parameters(*(p.copy() for p in parameters))
+    best_epoch, best_loss = 0, np.inf
+    train_loss: list[float] = []
+    held_out_loss: list[float] = []
+    for epoch in range(1, n_epochs + 1):
+        total = 0.0
+        for batch in minibatches(train.size, batch_size, rng):
+            chosen = train[batch]
+            total += _step(
+                parameters, adam, rows, labels, weights, chosen, loss, dropout, rng
+            )
+        train_loss.append(total / float(weights[train].sum()))
+        if n_held == 0:
+            best_epoch = epoch
+            continue
+        outputs = forward(parameters, rows[held])[1]
+        now = softmax_loss(outputs, labels[held], weights[held], loss)[0]
+        held_out_loss.append(now / float(weights[held].sum()))
+        if now < best_loss:
+            best_epoch, best_loss = epoch, now
+            for kept, value in zip(best, parameters, strict=True):
+                kept[...] = value
+        elif epoch - best_epoch >= patience:
+            break
+    if n_held == 0:
+        best = parameters
+    return Training(
+        as_network(best, center, scale),
+        np.array(train_loss),
+        np.array(held_out_loss),
+        best_epoch,
+    )
+
+
+def _step(
+    parameters: Parameters,
+    adam: Adam,
+    rows: FloatMatrix,
+    labels: IntArray,
+    weights: FloatArray,
+    chosen: IntArray,
+    loss: str,
+    dropout: float,
+    rng: np.random.Generator,
+) -> float:
+    """Take one step on a minibatch, and return the sum of its weighted losses."""
+    x = rows[chosen]
+    mask = dropout_mask((x.shape[0], parameters.hidden_bias.size), dropout, rng)
+    hidden, outputs = forward(parameters, x, mask)
+    total, error = softmax_loss(outputs, labels[chosen], weights[chosen], loss)
+    gradient, _ = backward(parameters, x, hidden, error / x.shape[0], mask=mask)
+    adam.step(gradient)
+    return total

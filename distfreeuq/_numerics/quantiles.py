@@ -1,0 +1,154 @@
+"""Weighted quantiles with an atom at +inf: the one rule behind every threshold."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from distfreeuq._base.arguments import LARGEST, SMALLEST, Door
+from distfreeuq._base.array_types import ArrayLike, FloatArray, IntArray
+from distfreeuq._base.arrays import is_single
+from distfreeuq._kernels import _quantile
+
+SLACK = 1e-12
+"""Mass counts as enough from ``level * total - SLACK * total`` on."""
+
+
+def conformal_rank(n: int, alpha: float) -> int:
+    """Return the rank of the threshold among n scores: ceil((1 - alpha)(n + 1)).
+
+    It is the weighted quantile's rule with unit weights, so that 0.1, 1 - 0.9 and 1/3
+    all give the rank a person means, which plain ``ceil`` in floating point does not. A
+    rank of n + 1 stands for an infinite threshold.
+
+    Examples
+    --------
+    >>> from distfreeuq._numerics.quantiles import conformal_rank
+    >>> conformal_rank(9, 0.1), conformal_rank(8, 0.1), conformal_rank(149, 0.18)
+    (9, 9, 123)
+    """
+    total = n + 1.0
+    needed = (1.0 - alpha) * total - SLACK * total
+    return max(1, math.ceil(needed))
+
+
+def smallest_sample(alpha: float) -> int:
+    """Return the smallest n whose rank is at most n: enough for a finite threshold.
+
+    Examples
+    --------
+    >>> from distfreeuq._numerics.quantiles import smallest_sample
+    >>> smallest_sample(0.1), smallest_sample(0.05), smallest_sample(0.999)
+    (9, 19, 1)
+    """
+    n = max(1, math.ceil(1.0 / (alpha + SLACK)) - 3)
+    while conformal_rank(n, alpha) > n:
+        n += 1
+    return n
+
+
+def in_order(values: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return the values in ascending order, and where each stood."""
+    out, order = np.empty(values.size), np.empty(values.size, dtype=np.int64)
+    _quantile._sort_scores(values, out, order)
+    return out, order
+
+
+def smallest_order_statistic(values: FloatArray, rank: int) -> float:
+    """Return the rank-th smallest value, +inf beyond the last."""
+    if rank > values.size:
+        return math.inf
+    return float(np.partition(values, rank - 1)[rank - 1])
+
+
+def order_statistics_by_label(
+    values: FloatArray, labels: IntArray, ranks: IntArray
+) -> FloatArray:
+    """Return the ranks[k]-th smallest of label k's values, +inf beyond their last."""
+    out = np.empty(ranks.size)
+    _quantile._select_by_label(np.ascontiguousarray(values), labels, ranks, out)
+    return out
+
+
+def quantiles_with_atoms(
+    values: FloatArray, weights: FloatArray, levels: FloatArray, atoms: FloatArray
+) -> FloatArray:
+    """Return one quantile per level and atom, all by one selection.
+
+    The weights and atoms are divided by the largest weight, so their scale is gone, and
+    equal ones become exactly 1; one quantile does not depend on the others' atoms.
+    Values of weight zero count for nothing.
+    """
+    largest = float(weights.max(initial=0.0))
+    out = np.full(levels.shape, np.inf)
+    if largest == 0.0:
+        return out
+    values, weights = np.ascontiguousarray(values), np.ascontiguousarray(weights)
+    mass = _quantile._scaled_mass(weights, largest)
+    # an atom beyond all proportion needs more mass than there is
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = mass + np.divide(atoms, largest)
+        needed = levels * total - SLACK * total
+    reached = np.flatnonzero(mass >= needed)
+    reached = reached[np.argsort(needed[reached])]
+    found = np.empty(reached.size)
+    _quantile._select_quantiles(values, weights, largest, mass, needed[reached], found)
+    out[reached] = found
+    return out
+
+
+def weighted_quantile(
+    values: ArrayLike, weights: ArrayLike, level: Any, *, atom: Any = 0.0
+) -> Any:
+    """Weighted quantile inf{z : F(z) >= level} with extra mass at +inf.
+
+    Parameters
+    ----------
+    values : array_like (n,)
+        Real numbers; +inf and -inf are allowed.
+    weights : array_like (n,)
+        Non-negative. Only their ratios, and their ratio to the atom, matter.
+    level : float or array_like (J,)
+        In (0, 1].
+    atom : float or array_like (J,), default 0
+        Mass at +inf: the test point's own weight in conformal prediction.
+
+    Returns
+    -------
+    float or ndarray (J,)
+        A number of `values`, or +inf where the values' mass falls short of the level.
+
+    Notes
+    -----
+    Mass counts as enough from ``level * total - 1e-12 * total`` on, with the total
+    including the atom. Equal values pool their mass; values of weight zero are never
+    returned; total mass zero gives +inf.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> dfu.weighted_quantile([1, 2, 3, 4], [1, 1, 1, 1], 0.5)
+    2.0
+    >>> dfu.weighted_quantile([1, 2, 3, 4], [1, 1, 1, 1], 0.9, atom=1)
+    inf
+    >>> dfu.weighted_quantile([1, 2, 3], [1, 1, 2], [0.25, 0.5, 0.75]).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    door = Door("weighted_quantile")
+    value_array = door.vector(values, "values", "numbers without NaN, shape (n,)")
+    must = "non-negative finite numbers, one per value"
+    weight_array = door.vector(
+        weights, "weights", must, length=value_array.size, low=0.0, high=LARGEST
+    )
+    must = "a number in (0, 1], or several"
+    levels = door.numbers(level, "level", must, low=SMALLEST, high=1.0)
+    must = "a non-negative finite number, or several"
+    atoms = door.numbers(atom, "atom", must, low=0.0, high=LARGEST)
+    try:
+        levels, atoms = np.broadcast_arrays(levels, atoms)
+    except ValueError:
+        door.refuse("atom", f"one number, or {levels.size} as levels", f"{atoms.size}")
+    out = quantiles_with_atoms(
+        value_array, weight_array, np.ascontiguousarray(levels), atoms
+    )
+    return float(out[0]) if is_single(level) and is_single(atom) else out

@@ -1,0 +1,214 @@
+"""Assess one classifier: all metrics, their intervals, and a test of calibration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import ArrayLike, FloatMatrix, RandomState
+from distfreeuq._base.random_streams import stream
+from distfreeuq._numerics.bin_counts import divide
+from distfreeuq.assessment.bootstrap import intervals, resample
+from distfreeuq.assessment.exact_test import calibration_test, noise
+from distfreeuq.assessment.measures import Measures, Sums, bin_rows
+from distfreeuq.assessment.results import AssessmentResult
+from distfreeuq.density_ratios.diagnostics import effective_sample_size
+from distfreeuq.guarantees import Guarantee, NoGuarantee
+from distfreeuq.metrics.bins import CONFIDENCE, HIT, WEIGHT, check_bins, gap_norm
+from distfreeuq.metrics.data import ALL, read_matrix, read_predictions
+from distfreeuq.metrics.reliability_table import table_of_sums
+from distfreeuq.results import read_only
+
+
+def assess(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    *,
+    n_bins: int = 15,
+    scheme: str = "equal-width",
+    closed: str = "right",
+    event: str = "predicted",
+    predicted: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    classes: Any = None,
+    n_boot: int = 0,
+    confidence: float = 0.95,
+    n_sim: int = 999,
+    rng: RandomState = None,
+    n_jobs: int = 1,
+    progress: bool = False,
+) -> AssessmentResult:
+    """Measure probabilities against labels: all metrics at once, and how sure we are.
+
+    Parameters
+    ----------
+    probs : array_like (n, K), or (n,) for the probability of class 1
+        With `predicted`: the confidence in the predicted labels, (n,).
+    labels : array_like (n,)
+    n_bins, scheme, closed
+        Of the bins, as in `metrics.ece`.
+    event : {"predicted", "class-1"}
+        Whose probability ECE, test and diagram are about: the predicted class's, or,
+        with two classes, class 1's.
+    predicted : array_like (n,), optional
+        Predicted labels, for those who have no matrix. Class-wise ECE, Brier score and
+        likelihood are then left out.
+    sample_weight : array_like (n,), optional
+        Importance weights; the debiased error is then left out.
+    classes : sequence, optional
+    n_boot : int, default 0
+        Bootstrap samples for the intervals; 0 for none.
+    confidence : float
+        Level of the intervals, and of the reliability diagram's bands.
+    n_sim : int, default 999
+        Simulations for the test of calibration; 0 for no test.
+    rng : seed, Generator, SeedSequence or None
+    n_jobs : int
+        Processes for the bootstrap.
+    progress : bool
+
+    Returns
+    -------
+    AssessmentResult
+
+    Notes
+    -----
+    The test simulates the ECE of a calibrated classifier with the same confidences, so
+    its p-value is valid at any sample size. With weights it tests that every row's
+    confidence is its probability of being right, given its weight; weights that depend
+    on the label make it invalid.
+
+    The bootstrap draws rows; bins stay as they are. Where the ECE is not far above what
+    noise alone gives, no bootstrap interval covers it: the result says so, and the test
+    is what to rely on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(2000)
+    >>> labels = rng.random(2000) < p
+    >>> calibrated = dfu.assess(p, labels.astype(int), rng=0)
+    >>> calibrated.test.p_value > 0.05
+    True
+    >>> sharper = p**2 / (p**2 + (1 - p) ** 2)
+    >>> result = dfu.assess(sharper, labels.astype(int), n_boot=200, rng=0)
+    >>> result.test.p_value
+    0.001
+    >>> low, high = result.interval("ece")
+    >>> low < result["ece"] < high
+    True
+    """
+    door = Door("assess")
+    n_bins, how = check_bins(door, n_bins, scheme, closed)
+    n_boot = door.count(n_boot, "n_boot", low=0)
+    n_sim = door.count(n_sim, "n_sim", low=0)
+    confidence = door.probability(confidence, "confidence")
+    measures = read_measures(
+        door, probs, labels, n_bins, how, event, predicted, sample_weight, classes
+    )
+    generator = stream(rng, "bootstrap", "assess")
+    test_stream, boot_stream = generator.spawn(2)
+    rows = measures.rows
+    sums = measures.sums()
+    estimates = measures.values(sums)[0]
+    unknown = np.full(estimates.size, np.nan)
+    bias, low, high = unknown, unknown, unknown
+    if n_boot:
+        (samples,) = resample([measures], n_boot, boot_stream, n_jobs, progress)
+        bias, low, high = intervals(measures.names, estimates, samples, confidence)
+    return AssessmentResult(
+        metrics=measures.names,
+        estimates=read_only(estimates),
+        bias=read_only(bias),
+        low=read_only(low),
+        high=read_only(high),
+        confidence=confidence,
+        n_boot=n_boot,
+        test=calibration_test(measures, n_sim, test_stream) if n_sim else None,
+        noise=noise(measures),
+        reliability=table_of_sums(
+            sums.by_class[0].sum(axis=0),
+            measures.ends,
+            confidence,
+            rows.n,
+            "class 1" if event == "class-1" else "predicted class is right",
+            fixed_bins=how != "uniform-mass",
+            weight_scale=rows.weight_scale,
+        ),
+        by_class=read_only(_class_table(measures, sums)),
+        n=rows.n,
+        ess=float(rows.n)
+        if sample_weight is None
+        else effective_sample_size(rows.weights),
+        classes=rows.classes,
+        guarantee=_claim(n_sim, sample_weight is not None),
+    )
+
+
+def read_measures(
+    door: Door,
+    probs: ArrayLike,
+    labels: ArrayLike,
+    n_bins: int,
+    how: str,
+    event: str,
+    predicted: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    classes: Any,
+) -> Measures:
+    """Return the rows of a matrix, or of predicted labels, in their bins."""
+    if predicted is None:
+        rows = read_matrix(
+            door,
+            probs,
+            labels,
+            sample_weight=sample_weight,
+            classes=classes,
+            event=event,
+            needs=ALL,
+        )
+    else:
+        door.choice(event, "event", ["predicted"])
+        rows = read_predictions(
+            door, probs, labels, predicted, sample_weight=sample_weight, classes=classes
+        )
+    return bin_rows(rows, n_bins, how, by_class=event == "predicted")
+
+
+def _class_table(measures: Measures, sums: Sums) -> FloatMatrix:
+    """Return the columns of `AssessmentResult.by_class`."""
+    rows, n_classes = measures.rows, measures.n_classes
+    if n_classes == 1 or rows.labels is None:
+        return np.empty((0, 6))
+    out = np.full((n_classes, 6), np.nan)
+    scale, by_class = rows.weight_scale, sums.by_class[0]
+    out[:, 0] = np.bincount(rows.labels, weights=rows.weights, minlength=n_classes)
+    totals = by_class.sum(axis=1)
+    out[:, 1] = totals[:, WEIGHT]
+    out[:, 2:4] = divide(totals[:, [CONFIDENCE, HIT]], totals[:, [WEIGHT]])
+    out[:, 4] = gap_norm(by_class)
+    if sums.class_errors is not None:
+        out[:, 5] = sums.class_errors[0]
+    out[:, :2] *= scale
+    return out
+
+
+def _claim(n_sim: int, weighted: bool) -> Guarantee | NoGuarantee:
+    if n_sim == 0:
+        return NoGuarantee("no test of calibration was asked for (n_sim=0)")
+    assumptions = ["rows independent", "rows not used to fit or calibrate"]
+    if weighted:
+        assumptions.append("weights depend on the inputs alone")
+    return Guarantee(
+        statement=(
+            "if the classifier is calibrated, the test's p-value is at most a with "
+            "probability at most a, for every a."
+        ),
+        kind="calibration",
+        reference="Monte Carlo test: Barnard (1963); Vaicenavicius et al. (2019)",
+        assumptions=tuple(assumptions),
+    )

@@ -1,0 +1,398 @@
+"""Compare calibrations on a shifted target, as the tables of papers B and C do."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+    RandomState,
+)
+from distfreeuq._base.arrays import listed
+from distfreeuq._base.random_streams import stream
+from distfreeuq._base.repeated_warnings import Warned, listed_warnings, warn_once
+from distfreeuq._numerics.threads import set_num_threads
+from distfreeuq.assessment.calibration_results import (
+    UNCALIBRATED,
+    UNWEIGHTED,
+    USING_TARGET,
+    WEIGHTED,
+    CalibrationComparisonResult,
+)
+from distfreeuq.assessment.one_classifier import assess
+from distfreeuq.calibration.data import CalibrationRows, read_rows
+from distfreeuq.calibration.groupwise import CALIBRATORS, read_calibrator
+from distfreeuq.calibration.logits import read_new_logits
+from distfreeuq.guarantees import NoGuarantee
+from distfreeuq.metrics.bins import check_bins
+from distfreeuq.metrics.data import EVENTS
+from distfreeuq.results import read_only
+
+if TYPE_CHECKING:
+    from distfreeuq.label_shift.results import LabelShiftResult
+
+Calibrators = str | Callable[..., Any] | Sequence[Any] | Mapping[str, Any]
+
+
+def compare_calibrations(
+    logits: ArrayLike,
+    labels: ArrayLike,
+    logits_target: ArrayLike | None = None,
+    labels_target: ArrayLike | None = None,
+    *,
+    sample_weight: Any = None,
+    label_weight: ArrayLike | LabelShiftResult | None = None,
+    calibrators: Calibrators = "temperature",
+    calibration_share: float | tuple[float, float] = 0.3,
+    n_rep: int = 10,
+    n_bins: int = 15,
+    scheme: str = "equal-width",
+    closed: str = "right",
+    event: str = "predicted",
+    classes: Any = None,
+    rng: RandomState = None,
+    n_jobs: int = 1,
+    progress: bool = False,
+) -> CalibrationComparisonResult:
+    """Compare on the target: uncalibrated, unweighted, weighted, using target labels.
+
+    Parameters
+    ----------
+    logits : array_like (n, K), or (n,) for log-odds of class 1
+        Of source rows that the classifier was not fitted on.
+    labels : array_like (n,)
+    logits_target : array_like (m, K) or (m,), optional
+    labels_target : array_like (m,), optional
+        Labelled target rows, on which all are tested. Without them the target's metrics
+        are estimated on held-out source rows with their weights.
+    sample_weight : array_like (n,), DensityRatioResult, or mapping of str to these
+        Importance weights of the source rows: known ones, or what `density_ratio` found
+        for these rows. A mapping compares several.
+    label_weight : array_like (K,) or LabelShiftResult, optional
+        In place of `sample_weight`: weights that depend on the label.
+    calibrators : str, callable, or a sequence or mapping of these
+        "temperature", "platt", "vector", "isotonic", or a function that is called as
+        `temperature_scaling` is, with `sample_weight`, and returns a fit whose
+        `predict` takes logits. A mapping gives names.
+    calibration_share : float or (float, float), default 0.3
+        Share of the rows that each repetition calibrates on, of the source and of the
+        target; other target rows test. Paper B: 0.3. With (1.0, 0.3) all source rows
+        calibrate.
+    n_rep : int, default 10
+        Random splits.
+    n_bins, scheme, closed, event
+        As in `assess`.
+    classes : sequence, optional
+    rng : seed, Generator, SeedSequence or None
+    n_jobs : int
+        Processes for the repetitions.
+    progress : bool
+
+    Returns
+    -------
+    CalibrationComparisonResult
+
+    Notes
+    -----
+    "Unweighted" is fitted to source rows, "Weighted" to the same with their weights,
+    "Using target" to labelled target rows. The calibrators' warnings are told once of
+    each kind.
+
+    References
+    ----------
+    .. [B] Pampari and Ermon (2020), tables 1 to 3.
+    .. [C] Park et al. (2020), table 1.
+
+    Examples
+    --------
+    Class 1 is the harder one, and more frequent in the target. The weights are known:
+
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> rng = np.random.default_rng(0)
+    >>> def draw(n, share):
+    ...     labels = (rng.random(n) < share).astype(int)
+    ...     scale = np.where(labels == 1, 1.0, 4.0)
+    ...     return rng.normal((2 * labels - 1) * scale, 2.0), labels
+    >>> result = dfu.compare_calibrations(
+    ...     *draw(4000, 0.1), *draw(4000, 0.8),
+    ...     label_weight=[0.2 / 0.9, 0.8 / 0.1], calibrators=["temperature", "platt"],
+    ...     rng=0,
+    ... )
+    >>> frame = result.to_frame().query("metric == 'ece' and calibrator != 'platt'")
+    >>> frame.set_index("method")["mean"].round(2).to_dict()
+    {'Uncalibrated': 0.07, 'Unweighted': 0.11, 'Weighted': 0.03, 'Using target': 0.02}
+    """
+    door = Door("compare_calibrations")
+    rows = read_rows(door, logits, labels, None, classes)
+    target = _read_target(door, logits_target, labels_target, rows)
+    weights = _read_weights(door, sample_weight, label_weight, rows)
+    if target is None and len(weights) != 1:
+        must = "one set of weights where there are no target labels to test on"
+        got = f"{len(weights)} sets" if weights else "None"
+        door.refuse("sample_weight", must, got)
+    check_bins(door, n_bins, scheme, closed)
+    door.choice(event, "event", EVENTS if rows.n_classes == 2 else EVENTS[:1])
+    n_rep = door.count(n_rep, "n_rep", low=1)
+    study = _Study(
+        door=door,
+        rows=rows,
+        target=target,
+        weights=weights,
+        calibrators=_read_calibrators(door, calibrators),
+        sizes=_read_sizes(door, calibration_share, rows, target),
+        options={
+            "n_bins": n_bins,
+            "scheme": scheme,
+            "closed": closed,
+            "event": event,
+        },
+    )
+    generators = stream(rng, "split", "compare_calibrations").spawn(n_rep)
+    values, metrics = _repeat(study, generators, n_jobs, progress)
+    lines = [("none", UNCALIBRATED), *study.lines()]
+    shares = [w / w.max() for w in weights.values()]
+    ess = [w.sum() ** 2 / (w @ w) for w in shares]
+    return CalibrationComparisonResult(
+        calibrators=tuple(calibrator for calibrator, _ in lines),
+        methods=tuple(method for _, method in lines),
+        metrics=metrics,
+        values=read_only(values),
+        n_source=rows.n,
+        n_target=0 if target is None else target.n,
+        n_calibration=study.sizes[0],
+        n_calibration_target=study.sizes[1],
+        n_test=(rows if target is None else target).n - study.sizes[target is not None],
+        weighting=tuple(weights),
+        ess=read_only(np.array(ess, dtype=np.float64)),
+        guarantee=NoGuarantee(
+            "metrics of samples. With the true density ratio a weighted loss is the "
+            "target's in expectation (Pampari & Ermon 2020, Thm 4.1), which promises "
+            "nothing about the ECE"
+        ),
+    )
+
+
+# ------------------------------------------------------------------- arguments
+
+
+@dataclass(frozen=True, slots=True)
+class _Labelled:
+    """Logits (m, K) and column numbers of the labels."""
+
+    logits: FloatMatrix
+    labels: IntArray
+
+    @property
+    def n(self) -> int:
+        return int(self.labels.size)
+
+
+@dataclass(frozen=True, slots=True)
+class _Study:
+    """What every repetition works on."""
+
+    door: Door
+    rows: CalibrationRows
+    target: _Labelled | None
+    weights: dict[str, FloatArray]
+    calibrators: dict[str, Callable[..., Any]]
+    sizes: tuple[int, int]
+    options: dict[str, Any]
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return calibrator and method of every line but the first."""
+        methods = [UNWEIGHTED, *self.weights]
+        methods += [] if self.target is None else [USING_TARGET]
+        return [(name, method) for name in self.calibrators for method in methods]
+
+
+def _read_target(
+    door: Door, logits: Any, labels: Any, rows: CalibrationRows
+) -> _Labelled | None:
+    if (logits is None) != (labels is None):
+        missing, other = "logits_target", "labels_target"
+        if labels is None:
+            missing, other = other, missing
+        door.refuse(missing, f"given together with '{other}'", "None")
+    if logits is None:
+        return None
+    matrix = read_new_logits(door, logits, rows.classes, "logits_target")
+    if matrix.shape[0] < 2:
+        door.refuse("logits_target", "of at least 2 rows", f"shape {matrix.shape}")
+    numbers = door.labels(labels, rows.classes, matrix.shape[0], "labels_target")
+    return _Labelled(matrix, numbers)
+
+
+def _read_weights(
+    door: Door, by_row: Any, by_label: Any, rows: CalibrationRows
+) -> dict[str, FloatArray]:
+    """Return the source rows' weights by the name of their method."""
+    if by_label is not None:
+        if by_row is not None:
+            door.refuse("label_weight", "None where 'sample_weight' is given", "both")
+        names = getattr(by_label, "classes", rows.classes)
+        if list(names) != list(rows.classes):
+            must = f"weights for the classes {listed(rows.classes)}"
+            door.refuse("label_weight", must, f"weights for {listed(names)}")
+        given = getattr(by_label, "label_weight", by_label)
+        of_class = door.label_weights(given, rows.n_classes, rows.labels)
+        return {WEIGHTED: of_class[rows.labels]}
+    if by_row is None:
+        return {}
+    several = by_row if isinstance(by_row, Mapping) else {"": by_row}
+    if not several:
+        door.refuse("sample_weight", "weights, or a mapping of names to them", "{}")
+    weights = {}
+    for name, given in several.items():
+        values = getattr(given, "source_weight", given)
+        method = f"{WEIGHTED}, {name}" if name else WEIGHTED
+        weights[method] = door.weights(values, "sample_weight", rows.n)
+    return weights
+
+
+def _read_calibrators(door: Door, value: Any) -> dict[str, Callable[..., Any]]:
+    if isinstance(value, Mapping):
+        several = {
+            str(name): read_calibrator(door, one, "calibrators")[1]
+            for name, one in value.items()
+        }
+        n_given = len(value)
+    else:
+        given = list(value) if isinstance(value, list | tuple) else [value]
+        several = dict(read_calibrator(door, one, "calibrators") for one in given)
+        n_given = len(given)
+    if not several:
+        door.refuse("calibrators", "at least one calibrator", "none")
+    if len(several) < n_given:
+        must = "calibrators of different names (a mapping gives names)"
+        door.refuse("calibrators", must, ", ".join(several) + ", some twice")
+    return several
+
+
+def _read_sizes(
+    door: Door, share: Any, rows: CalibrationRows, target: _Labelled | None
+) -> tuple[int, int]:
+    """Return how many rows of source and target calibrate."""
+    must = "a number in (0, 1), or two: the source's in (0, 1] and the target's"
+    shares = door.numbers(share, "calibration_share", must, low=0.0, high=1.0)
+    if shares.size == 1 and shares[0] < 1.0:
+        shares = np.repeat(shares, 2)
+    held_out = shares[0] if target is None else shares[-1]
+    if shares.size != 2 or not shares.min() > 0.0 or held_out == 1.0:
+        door.refuse("calibration_share", must, repr(share))
+    source = max(1, round(shares[0] * rows.n))
+    if target is None:
+        if rows.n < 2:
+            door.refuse("logits", "of at least 2 rows", f"shape {rows.logits.shape}")
+        return min(source, rows.n - 1), 0
+    return source, min(max(1, round(shares[1] * target.n)), target.n - 1)
+
+
+# ----------------------------------------------------------------- repetitions
+
+
+def _repeat(
+    study: _Study,
+    generators: Sequence[np.random.Generator],
+    n_jobs: int,
+    progress: bool,
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """Return metrics (R, C, J) and their names; pass warnings on."""
+    from joblib import Parallel, delayed
+    from tqdm import tqdm
+
+    found = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_one_split)(study, generator, n_jobs != 1) for generator in generators
+    )
+    n_rep = len(generators)
+    parts = list(tqdm(found, total=n_rep, disable=not progress, desc="splits"))
+    warned = [warning for _, _, caught in parts for warning in caught]
+    warn_once(warned, "the fits", stacklevel=3)
+    return np.array([values for values, _, _ in parts]), parts[0][1]
+
+
+def _one_split(
+    study: _Study, generator: np.random.Generator, in_a_process: bool
+) -> tuple[FloatMatrix, tuple[str, ...], list[Warned]]:
+    """Return metrics (C, J) of one random split, their names, and warnings."""
+    if in_a_process:
+        set_num_threads(1)
+    rows, target = study.rows, study.target
+    source, rest = _split(generator, rows.n, study.sizes[0])
+    if target is None:
+        test = _Labelled(rows.logits[rest], rows.labels[rest])
+        (weights,) = study.weights.values()
+        test_weights: FloatArray | None = _drawn(study.door, weights, rest)
+        own = None
+    else:
+        own, other = _split(generator, target.n, study.sizes[1])
+        test = _Labelled(target.logits[other], target.labels[other])
+        test_weights = None
+    some = _Labelled(rows.logits[source], rows.labels[source])
+    fitted: list[tuple[_Labelled, FloatArray | None]] = [(some, None)]
+    fitted += [(some, _drawn(study.door, w, source)) for w in study.weights.values()]
+    if target is not None:
+        fitted.append((_Labelled(target.logits[own], target.labels[own]), None))
+    probs = [_probabilities(test.logits)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for calibrator in study.calibrators.values():
+            for chosen, sample_weight in fitted:
+                predict = _fit(study.door, calibrator, chosen, sample_weight)
+                probs.append(predict(test.logits))
+    assessed = [
+        assess(p, test.labels, sample_weight=test_weights, n_sim=0, **study.options)
+        for p in probs
+    ]
+    values = np.array([one.estimates for one in assessed])
+    return values, assessed[0].metrics, listed_warnings(caught)
+
+
+def _split(
+    generator: np.random.Generator, n: int, size: int
+) -> tuple[IntArray, IntArray]:
+    """Return `size` rows drawn at random, and the others."""
+    order = generator.permutation(n)
+    return order[:size], order[size:]
+
+
+def _drawn(door: Door, weights: FloatArray, rows: IntArray) -> FloatArray:
+    """Return the weights of drawn rows."""
+    drawn = weights[rows]
+    if not drawn.any():
+        must = "positive for some rows of every random split: use more rows"
+        door.refuse("sample_weight", must, f"zero for all {rows.size} rows of one")
+    return drawn
+
+
+def _fit(
+    door: Door,
+    calibrator: Callable[..., Any],
+    rows: _Labelled,
+    weights: FloatArray | None,
+) -> Callable[[FloatMatrix], FloatMatrix]:
+    """Return the fitted map from logits to probabilities."""
+    takes_probs = calibrator is CALIBRATORS["isotonic"]
+    inputs = _probabilities if takes_probs else np.asarray
+    result = calibrator(inputs(rows.logits), rows.labels, sample_weight=weights)
+    predict = getattr(result, "predict", None)
+    if not callable(predict):
+        must = "functions that return a fit with a method 'predict'"
+        door.refuse("calibrators", must, f"one that returns {type(result).__name__}")
+    return lambda new: np.asarray(predict(inputs(new)))
+
+
+def _probabilities(logits: FloatMatrix) -> FloatMatrix:
+    probs: FloatMatrix = special.softmax(logits, axis=1)
+    return probs

@@ -1,0 +1,159 @@
+"""What a table of bins guarantees, by how its bins were chosen and how rows count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from distfreeuq.binning.target_weights import TargetWeights
+from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least, at_most
+
+PAPER_A = "Podkopaev & Ramdas (2021)"
+_ELSEWHERE = "the classifier was fitted on other rows"
+_SAME_GIVEN_LABEL = "label shift: p(x | y) is the same in source and target"
+
+_WHAT = {
+    "canonical": "sum_k |P(Y = k | bin) - frequency_k|",
+    "classwise": "|P(Y = k | bin of class k) - frequency|",
+    "top-label": "|P(top label is right | bin) - frequency|",
+}
+
+_PROVED_BY = {
+    "clopper-pearson": "exact: Clopper-Pearson for every subset (theory page, 2.1)",
+    "hoeffding": "",
+    "weissman": "with 2^K - 2 (Weissman et al., 2003)",
+    "mcdiarmid": "by bounded differences (theory page, 2.1)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How the bins were chosen: what a bound then needs, and who says so."""
+
+    needs: tuple[str, ...]
+    reference: str = ""
+
+
+_NOT_ON_AN_EDGE = (
+    "new rows exactly on an edge that calibration rows are on are excepted (there are "
+    "none if scores are continuous)"
+)
+FIXED = Choice(("the bins were chosen without looking at these rows",))
+OTHERS = Choice(("the rows that chose the bins are independent of the rows counted",))
+OWN_EDGES = Choice(
+    (_NOT_ON_AN_EDGE,), "; edges at order statistics: Gupta & Ramdas (2021)"
+)
+OWN_CELLS = Choice(
+    (_NOT_ON_AN_EDGE,), "; statistically equivalent blocks (theory page, 2.2)"
+)
+OWN_CELLS_BY_OTHERS = Choice(
+    (
+        _NOT_ON_AN_EDGE,
+        "the rows that chose the coordinates are independent of the rows counted",
+    ),
+    OWN_CELLS.reference,
+)
+
+
+def all_bins(
+    mode: str,
+    alpha: float,
+    n_bins: int,
+    largest: float,
+    bound: str,
+    choice: Choice,
+) -> Guarantee:
+    """Return the claim of Theorem 3: every bin at once."""
+    proved_by = _PROVED_BY[bound]
+    return Guarantee(
+        statement=(
+            f"with probability >= {at_least(1.0 - alpha)} over the calibration rows, "
+            f"{_WHAT[mode]} <= radius in all {n_bins} bins at once (at most "
+            f"{at_most(largest)} in bins that have rows)."
+        ),
+        kind="calibration",
+        upper=largest,
+        confidence=1.0 - alpha,
+        reference=f"{PAPER_A}, Thm 3"
+        + (proved_by and f", {proved_by}")
+        + choice.reference,
+        assumptions=("calibration rows i.i.d.", _ELSEWHERE, *choice.needs),
+    )
+
+
+def weighted_rows(
+    mode: str, alpha: float, n_bins: int, largest: float, choice: Choice
+) -> Guarantee:
+    """Return the claim for known, bounded weights w(x)."""
+    return Guarantee(
+        statement=(
+            f"with probability >= {at_least(1.0 - alpha)} over the calibration rows, "
+            f"{_WHAT[mode]} <= radius for target rows, in all {n_bins} bins at once "
+            f"(at most {at_most(largest)} in bins that have rows)."
+        ),
+        kind="calibration",
+        upper=largest,
+        confidence=1.0 - alpha,
+        reference="Hoeffding (1963) and Maurer & Pontil (2009), for weighted rows "
+        "(theory page, 2.4)" + choice.reference,
+        assumptions=(
+            "calibration rows i.i.d.",
+            _ELSEWHERE,
+            *choice.needs,
+            "covariate shift: p(y | x) is the same in source and target",
+            "the weights are the true q(x)/p(x) up to scale, and bounded as given",
+        ),
+    )
+
+
+UNBOUNDED_WEIGHTS = NoGuarantee(
+    "sample weights come without a bound (weight_bound=); the radii are those of as "
+    "many unweighted rows as the effective counts, an indication only"
+)
+
+RENORMALISED = NoGuarantee(
+    "the class-wise frequencies are renormalised to sum to one; the radii hold for "
+    "them before that"
+)
+
+
+def on_target(
+    source: Guarantee | NoGuarantee,
+    weights: TargetWeights,
+    mode: str,
+    n_bins: int,
+    largest: float,
+) -> Guarantee | NoGuarantee:
+    """Return the claim after a label shift: Theorem 4, repaired."""
+    if isinstance(source, NoGuarantee):
+        return source
+    if weights.contradicted:
+        return NoGuarantee("no weights are compatible with the data")
+    assert source.confidence is not None
+    confidence = max(0.0, source.confidence - weights.delta)
+    how = "known weights"
+    if not weights.known:
+        how = f"weights from a {100 * (1.0 - weights.delta):g}% region"
+    about = (
+        "" if weights.known or weights.box.finite_sample else " (region in the limit)"
+    )
+    return Guarantee(
+        statement=(
+            f"with probability >= {at_least(confidence)} over the data, {_WHAT[mode]} "
+            f"<= radius on the target, in all {n_bins} bins at once (at most "
+            f"{at_most(largest)} in bins that have rows), with {how}{about}"
+            + ("." if weights.box.finite_sample else "")
+        ),
+        kind="calibration",
+        upper=largest,
+        confidence=confidence,
+        reference=f"{PAPER_A}, Prop. 1 and Thm 4, repaired (theory page, 2.3); source: "
+        + source.reference,
+        assumptions=(
+            *source.assumptions,
+            _SAME_GIVEN_LABEL,
+            "the weights are the true q(y)/p(y) up to scale"
+            if weights.known
+            else "the region holds the true weights at its level",
+        ),
+        finite_sample=weights.box.finite_sample,
+    )

@@ -1,0 +1,355 @@
+"""What calibration by binning returns: a table of bins, and probabilities from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    BoolArray,
+    Classes,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+)
+from distfreeuq._numerics.unit_bins import Intervals
+from distfreeuq.binning import guarantees
+from distfreeuq.binning.radii import Radii, largest_radius
+from distfreeuq.binning.scheme import FunctionCells
+from distfreeuq.binning.simplex import SimplexCells
+from distfreeuq.binning.target_weights import TargetShift, TargetWeights, target_weights
+from distfreeuq.exceptions import EmptyBinWarning
+from distfreeuq.guarantees import Guarantee, NoGuarantee
+from distfreeuq.label_shift.inference.regions import Box, Polytope
+from distfreeuq.results import Result, read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from statsmodels.iolib.summary import Summary
+
+    from distfreeuq.label_shift.results import LabelShiftResult
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class BinningResult(Result):
+    """Label frequencies in bins, with bounds that hold in all bins at once.
+
+    Shapes are given for canonical mode; class-wise, each class has bins of its own, and
+    everything that is (M,) there is (M, K), one column per class; in top-label mode
+    everything is (M,). After `under_label_shift` frequencies, intervals and radii are
+    those of the target.
+
+    Attributes
+    ----------
+    counts : ndarray (M, K)
+        Rows by bin and label; class-wise, the rows of each class in its own bins;
+        top-label, the rows whose top label is right. With sample weights their weight.
+    bin_counts : ndarray (M,)
+        Rows N_m in each bin.
+    frequencies : ndarray (M, K)
+        Share of each label in each bin: the calibrated probabilities. NaN in bins
+        without rows.
+    radius : ndarray (M,)
+        What the bound bounds: the L1 distance of the whole vector in canonical mode,
+        the error of one probability in the others. At most the trivial 2 or 1.
+    low, high : ndarray (M, K)
+        Intervals of the probabilities, all of them at once.
+    mean_probs : ndarray (M, K)
+        The classifier's mean probabilities in each bin.
+    fallback : ndarray (K,)
+        What rows in bins without frequencies get: the class prior.
+    n : int
+        Rows that the frequencies come from, those on boundaries included.
+    n_chose : int
+        Rows that only chose the bins.
+    n_boundary : int
+        Rows on the boundaries of bins, which no bin counts.
+    alpha : float
+        Probability that some bin's bound fails.
+    bound : str
+        The bound used.
+    scheme : str
+    partition : Intervals, SimplexCells, FunctionCells, or a tuple of Intervals
+        The bins themselves.
+    classes : sequence
+        Class names by column.
+    effective_counts : ndarray (M,) or None
+        With sample weights: (sum w)^2 / sum w^2 of each bin.
+    label_counts : ndarray or None
+        Rows by bin and label (and event), for `under_label_shift`.
+    shift : TargetShift or None
+        After `under_label_shift`: the weights, and both parts of the radius.
+    guarantee : Guarantee or NoGuarantee
+        What holds for the numbers that `predict` gives out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> rng = np.random.default_rng(0)
+    >>> p1 = rng.random(2000)
+    >>> labels = (rng.random(2000) < p1**2).astype(int)  # not calibrated
+    >>> fit = dfu.histogram_binning(p1, labels, n_bins=5)
+    >>> fit
+    <BinningResult canonical alpha=0.1 n=2000 bins=5 K=2>
+    >>> fit.edges.round(2).tolist()
+    [0.0, 0.19, 0.39, 0.59, 0.81, 1.0]
+    >>> fit.bin_counts.tolist(), fit.radius.round(2).tolist()
+    ([400, 399, 399, 399, 399], [0.04, 0.08, 0.11, 0.12, 0.1])
+    >>> fit.predict([0.1, 0.9]).round(3).tolist()
+    [[0.985, 0.015], [0.173, 0.827]]
+    """
+
+    mode: ClassVar[str]
+
+    counts: FloatMatrix | IntArray
+    bin_counts: IntArray
+    frequencies: FloatMatrix
+    radius: FloatArray
+    low: FloatMatrix
+    high: FloatMatrix
+    mean_probs: FloatMatrix
+    fallback: FloatArray
+    n: int
+    n_chose: int
+    n_boundary: int
+    alpha: float
+    bound: str
+    scheme: str
+    partition: Intervals | SimplexCells | FunctionCells | tuple[Intervals, ...]
+    classes: Classes
+    effective_counts: FloatArray | None
+    label_counts: IntArray | None
+    shift: TargetShift | None
+    guarantee: Guarantee | NoGuarantee
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        target = "" if self.shift is None else " under label shift"
+        return (
+            f"<BinningResult {self.mode} alpha={self.alpha:g} n={self.n} "
+            f"bins={self.n_bins} K={len(self.classes)}{target}>"
+        )
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins; class-wise, of all classes together."""
+        assert not isinstance(self.partition, tuple)
+        return self.partition.n_bins
+
+    @property
+    def edges(self) -> Any:
+        """Edges of the bins from 0 to 1, shape (M + 1,); class-wise a tuple of such.
+
+        Bin m is (edges[m], edges[m + 1]]; two equal edges hold that one score. None for
+        cells of the simplex, which `cells` describes.
+        """
+        return self.partition.ends() if isinstance(self.partition, Intervals) else None
+
+    @property
+    def cells(self) -> list[str]:
+        """Each bin in words: which coordinates, which intervals."""
+        assert not isinstance(self.partition, tuple)
+        if isinstance(self.partition, Intervals):
+            return self.partition.describe()
+        if isinstance(self.partition, SimplexCells):
+            return self.partition.describe(self.classes)
+        return [f"bin {m}" for m in range(self.partition.n_bins)]
+
+    @property
+    def largest_radius(self) -> float:
+        """Largest radius of a bin that has rows; the trivial one if none has."""
+        return largest_radius(self.radius, self.bin_counts)
+
+    def assign(self, probs: ArrayLike) -> IntArray:
+        """Bin of each row, shape (n,); class-wise (n, K).
+
+        Parameters
+        ----------
+        probs : array_like (n, K)
+            The same classifier's probabilities, columns as in the fit. A score on an
+            edge is in the same bin as in the fit: the lower one, but for edges that
+            several rows share, which are bins.
+        """
+        matrix = Door("BinningResult.assign").new_probs(probs, self.classes)
+        return self._assign(matrix)
+
+    @abstractmethod
+    def _assign(self, matrix: FloatMatrix) -> IntArray:
+        """Return the bins of checked rows."""
+
+    def predict(self, probs: ArrayLike) -> FloatMatrix:
+        """Calibrated probabilities of new rows, shape (n, K).
+
+        Parameters
+        ----------
+        probs : array_like (n, K)
+            The same classifier's probabilities, columns as in the fit.
+
+        Returns
+        -------
+        ndarray (n, K)
+            Canonical: the frequencies of the row's bin. Class-wise: for each class the
+            frequency of its own bin, which do not sum to one unless the fit was asked
+            to renormalise. Top-label: the frequency for the classifier's top label; the
+            other labels share the rest in proportion to their probabilities, for which
+            nothing is claimed.
+
+        Warns
+        -----
+        EmptyBinWarning
+            If rows fall into bins without calibration rows: they get the class prior.
+        """
+        matrix = Door("BinningResult.predict").new_probs(probs, self.classes)
+        return self._predict(matrix)
+
+    @abstractmethod
+    def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
+        """Return the calibrated probabilities of checked rows."""
+
+    def _warn_undefined(self, undefined: BoolArray) -> None:
+        """Warn if rows fall into bins without frequencies."""
+        n_rows = int(undefined.sum())
+        if n_rows == 0:
+            return
+        why = "without calibration rows"
+        if self.shift is not None:
+            why += " of a class that the target has"
+        warnings.warn(
+            f"{n_rows} of {undefined.size} rows fall into bins {why}: their "
+            "probabilities are the class prior, for which nothing is claimed.",
+            EmptyBinWarning,
+            stacklevel=4,
+        )
+
+    def under_label_shift(
+        self,
+        label_weight: ArrayLike | LabelShiftResult | Box | Polytope,
+        *,
+        delta: float = 0.05,
+        region: Box | Polytope | None = None,
+    ) -> BinningResult:
+        """Frequencies, intervals and radii for a target of other class proportions.
+
+        Parameters
+        ----------
+        label_weight : array_like (K,), LabelShiftResult, Box or Polytope
+            w = q/p, the target's class proportions over the source's, up to scale:
+            known numbers, or what `bbse`, `rlls`, `mlls` or `label_weights` returned.
+            A region stands for its center.
+        delta : float, default 0.05
+            Probability that the region of estimated weights misses the true ones.
+        region : Box or Polytope, optional
+            Holds the true weights with probability 1 - delta, where you have numbers
+            and a region of your own. Without it numbers count as known.
+
+        Returns
+        -------
+        BinningResult
+            With ``.shift``: the weights, kappa, and the parts of the radius.
+
+        Notes
+        -----
+        In every bin the target's probabilities are w_k pi_k / sum_j w_j pi_j (paper A,
+        Prop. 1 and eq. 17). The radius is the sum of two terms, at most the trivial
+        one:
+
+        - source estimation, w_max radius / sum_k w_k pi_hat_k. This is the first term
+          of Theorem 4, repaired (as printed it is false when a weight is zero) and at
+          least twice as sharp;
+        - weight estimation, from the region of the weights: the smaller of a bound from
+          differences and one from ratios, both of which hold wherever the region does.
+
+        For two classes in canonical mode the interval of the probability itself is
+        carried over, exactly. Class-wise and top-label, the first term is Hoeffding's
+        bound for weighted rows (with known weights Chernoff's and Bernstein's).
+        All of it holds with probability at least 1 - alpha - delta, even if the same
+        rows gave the weights and the frequencies.
+
+        Examples
+        --------
+        >>> import distfreeuq as dfu
+        >>> labels = [0, 0, 0, 1] * 25
+        >>> fit = dfu.histogram_binning([0.2, 0.7] * 50, labels, scheme=[0.5])
+        >>> fit.frequencies.tolist()
+        [[1.0, 0.0], [0.5, 0.5]]
+        >>> fit.under_label_shift([0.4, 1.6]).frequencies.tolist()
+        [[1.0, 0.0], [0.2, 0.8]]
+        """
+        door = Door("BinningResult.under_label_shift")
+        if self.shift is not None:
+            must = "given to the fit on the source, and once"
+            door.refuse("label_weight", must, "a second shift")
+        if self.effective_counts is not None:
+            must = "given to a fit without sample weights"
+            door.refuse("label_weight", must, "one of weighted rows")
+        weights = target_weights(door, label_weight, region, delta, self.classes)
+        return self._under(door, weights)
+
+    @abstractmethod
+    def _under(self, door: Door, weights: TargetWeights) -> BinningResult:
+        """Return the result for the target."""
+
+    def _on_target(
+        self,
+        weights: TargetWeights,
+        frequencies: FloatArray,
+        fallback: FloatArray,
+        radii: Radii,
+        source_radius: FloatArray,
+    ) -> BinningResult:
+        """Return this table with the target's numbers in it."""
+        weight_radius = np.maximum(radii.radius - source_radius, 0.0)
+        largest = largest_radius(radii.radius, self.bin_counts)
+        return dataclasses.replace(
+            self,
+            frequencies=read_only(frequencies),
+            radius=read_only(radii.radius),
+            low=read_only(radii.low),
+            high=read_only(radii.high),
+            bound=radii.bound,
+            fallback=read_only(fallback),
+            shift=weights.shift(read_only(source_radius), read_only(weight_radius)),
+            guarantee=guarantees.on_target(
+                self.guarantee, weights, self.mode, self.n_bins, largest
+            ),
+        )
+
+    @abstractmethod
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per bin: interval, rows, frequencies with intervals, radius."""
+
+    def summary(self) -> Summary:
+        """Return the bins and what holds in all of them, as a ``Summary``."""
+        from distfreeuq.binning.summary import summarise_binning
+
+        return summarise_binning(self)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the reliability diagram with the intervals, and the bins' masses."""
+        from distfreeuq import plots
+
+        return plots.reliability_bins(self, ax=ax)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the result to a file that `distfreeuq.load` reads back exactly.
+
+        Parameters
+        ----------
+        path : str or path-like
+            An existing file is replaced.
+        """
+        if isinstance(self.partition, FunctionCells):
+            Door("save").refuse(
+                "scheme", "edges or a name: a file holds no code", "a function"
+            )
+        super(BinningResult, self).save(path)

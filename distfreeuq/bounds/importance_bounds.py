@@ -1,0 +1,154 @@
+"""Importance weights: Renyi divergences, and the variance of a weighted loss."""
+
+import math
+
+import numpy as np
+
+from distfreeuq._base.array_types import ArrayLike, FloatArray
+
+
+def renyi_divergence(target: ArrayLike, source: ArrayLike, order: float) -> float:
+    r"""Exponential Renyi divergence d_order(target || source) of discrete laws.
+
+    .. math:: d_{a+1}(q \| p) = \Bigl(\sum_x q(x)^{a+1} / p(x)^a\Bigr)^{1/a}
+
+    It is 1 for equal laws, grows with the order, and is the largest ratio q/p at +inf.
+    At order 1 it is the exponential of the Kullback-Leibler divergence.
+
+    Parameters
+    ----------
+    target, source : array_like (n,)
+        Probabilities q and p.
+    order : float
+        At least 1; +inf is allowed.
+
+    Returns
+    -------
+    float
+        +inf if q(x) > 0 = p(x) for some x.
+
+    References
+    ----------
+    .. [B] Pampari and Ermon (2020), Lemma 4.2; Cortes, Mansour and Mohri (2010).
+
+    Examples
+    --------
+    >>> from distfreeuq import bounds
+    >>> round(bounds.renyi_divergence([0.8, 0.2, 0.0], [0.5, 0.25, 0.25], 2), 4)
+    1.44
+    >>> bounds.renyi_divergence([0.5, 0.25, 0.25], [0.8, 0.2, 0.0], 2)
+    inf
+    """
+    q, p = np.asarray(target, dtype=np.float64), np.asarray(source, dtype=np.float64)
+    present = q > 0.0
+    if (p[present] == 0.0).any():
+        return math.inf
+    return _divergence(q[present], q[present] / p[present], order)
+
+
+def renyi_from_weights(weights: ArrayLike, order: float) -> float:
+    """Estimate d_order(target || source) from the weights q/p of source rows.
+
+    The rows' empirical law stands for the source, and their weights, divided by their
+    mean, for the ratio. At order 2 it is n over the effective sample size. Few rows
+    underestimate divergences of high order: the largest ratios are not among them.
+
+    Parameters
+    ----------
+    weights : array_like (n,)
+        Non-negative, on any scale.
+    order : float
+        At least 1; +inf is allowed.
+
+    Examples
+    --------
+    >>> from distfreeuq import bounds
+    >>> bounds.renyi_from_weights([3.0, 1.0, 0.0, 0.0], 2)
+    2.5
+    """
+    w = np.asarray(weights, dtype=np.float64)
+    ratio = w / w.mean()
+    present = ratio > 0.0
+    return _divergence(ratio[present] / w.size, ratio[present], order)
+
+
+def _divergence(q: FloatArray, ratio: FloatArray, order: float) -> float:
+    """Return (sum q ratio^a)^(1/a), a = order - 1, without overflow."""
+    largest = float(ratio.max())
+    if math.isinf(order):
+        return largest
+    if order == 1.0:
+        return float(np.exp(q @ np.log(ratio)))
+    a = order - 1.0
+    return largest * float((q @ (ratio / largest) ** a) ** (1.0 / a))
+
+
+def importance_variance(
+    divergence: float, risk: float, *, exponent: float = 1.0, loss_bound: float = 1.0
+) -> float:
+    r"""Bound on the variance of an importance-weighted loss, Lemma 4.2 of paper B.
+
+    .. math:: Var_p[\gamma l] \le B^{1 + 1/a}\, d_{a+1}(q \| p)\, R^{1 - 1/a} - R^2
+
+    Parameters
+    ----------
+    divergence : float
+        d_{a+1}(q || p), as `renyi_divergence` of order `exponent` + 1.
+    risk : float
+        R = E_q[l], the *unweighted* mean loss in the target.
+    exponent : float, default 1
+        a >= 1.
+    loss_bound : float, default 1
+        B: the loss lies in [0, B].
+
+    Notes
+    -----
+    As printed, the lemma has E_q[gamma l] in place of R (a variance below zero for
+    l = 1), allows a < 1 (false, by Jensen's inequality), and does not say that the loss
+    must be bounded: the negative log-likelihood is not. The proof is Hoelder's:
+    E_q[gamma l^2] <= d (E_q l^{2a/(a-1)})^{1-1/a}, and l^{2a/(a-1)} <= B^{(a+1)/(a-1)}
+    l.
+
+    References
+    ----------
+    .. [B] Pampari and Ermon (2020), Lemma 4.2; Cortes, Mansour and Mohri (2010),
+       Lemma 2.
+
+    Examples
+    --------
+    >>> from distfreeuq import bounds
+    >>> bounds.importance_variance(1.44, 0.25)
+    1.3775
+    """
+    return float(
+        loss_bound ** (1.0 + 1.0 / exponent)
+        * divergence
+        * risk ** (1.0 - 1.0 / exponent)
+        - risk**2
+    )
+
+
+def importance_variance_printed(
+    divergence: float, weighted_risk: float, *, exponent: float = 1.0
+) -> float:
+    r"""Lemma 4.2 of paper B as it is printed, which is false: for comparison only.
+
+    .. math:: d_{a+1}(q \| p)\, E_q[\gamma l]^{1 - 1/a} - E_q[\gamma l]^2
+
+    Parameters
+    ----------
+    divergence : float
+        d_{a+1}(q || p).
+    weighted_risk : float
+        E_q[gamma l]: the weights counted twice.
+    exponent : float, default 1
+
+    Examples
+    --------
+    >>> from distfreeuq import bounds
+    >>> bounds.importance_variance_printed(1.44, 1.44) < 0  # of l = 1, at q = 0.8, 0.2
+    True
+    """
+    return float(
+        divergence * weighted_risk ** (1.0 - 1.0 / exponent) - weighted_risk**2
+    )

@@ -1,0 +1,216 @@
+"""What is guaranteed of fitted temperatures: their excess risk (paper D)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from distfreeuq import bounds
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import IntArray
+from distfreeuq.bounds import LossConstants
+from distfreeuq.calibration.data import CalibrationRows
+from distfreeuq.calibration.results import LOSS_NAMES
+from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least, at_most
+
+PAPER_D = "Zhao, Chen & Oymak (2020)"
+WEIGHTED = NoGuarantee(
+    "the rows are weighted, and the theorems are for i.i.d. rows of equal weight"
+)
+
+
+def read_logit_range(
+    door: Door, declared: float | None, rows: CalibrationRows
+) -> float | None:
+    """Return a bound on the logits' range that the user knows in advance, or None."""
+    if declared is None:
+        return None
+    must = f"a number of at least the rows' own largest range, {rows.logit_range:.6g}"
+    # float32 logits carry rounding in their last digits
+    slack = 1e-6 * rows.logit_range
+    return door.number(declared, "logit_range", must, low=rows.logit_range - slack)
+
+
+def temperature_guarantee(
+    rows: CalibrationRows,
+    *,
+    loss: str,
+    alpha_bounds: tuple[float, float],
+    gamma: float,
+    n_temperatures: int,
+    delta: float,
+    logit_range: float | None,
+) -> Guarantee | NoGuarantee:
+    """Return Theorem 4.1 for temperatures that share an alpha_0 within gamma."""
+    if rows.is_weighted:
+        return WEIGHTED
+    own, paper, scale = _constants(rows, loss, alpha_bounds, logit_range)
+    tight = scale * float(
+        bounds.cts_excess_risk_tight(
+            rows.n,
+            n_temperatures,
+            delta,
+            alpha_bounds=alpha_bounds,
+            gamma=gamma,
+            **own._asdict(),
+        )
+    )
+    printed = scale * float(
+        bounds.cts_excess_risk(
+            rows.n,
+            n_temperatures,
+            delta,
+            alpha_bounds=alpha_bounds,
+            gamma=gamma,
+            **paper._asdict(),
+        )
+    )
+    what = "temperature" if n_temperatures == 1 else "class-wise temperatures"
+    return _claim(
+        f"the expected {LOSS_NAMES[loss]} of new rows exceeds that of the best {what} "
+        f"with 1/T in {_interval(alpha_bounds)} by at most {at_most(tight)}"
+        f"{_flag(tight, rows, loss, alpha_bounds, logit_range)}; by the paper's own "
+        f"constants, {at_most(printed)}.",
+        rows,
+        tight,
+        delta,
+        logit_range,
+        f"{PAPER_D}, Thm 4.1; tighter constants: theory page, 8",
+    )
+
+
+def class_guarantee(
+    rows: CalibrationRows,
+    counts: IntArray,
+    *,
+    loss: str,
+    alpha_bounds: tuple[float, float],
+    delta: float,
+    logit_range: float | None,
+    groups: tuple[str, str] = ("predicted class", "predicted classes"),
+) -> Guarantee | NoGuarantee:
+    """Return Corollary 4.2 for temperatures fitted by themselves, given the counts.
+
+    `counts` are the rows of the `groups` that have a temperature of their own.
+    """
+    if rows.is_weighted:
+        return WEIGHTED
+    if counts.size == 0:
+        return NoGuarantee(f"no {groups[0]} has enough rows for its own temperature")
+    own, paper, scale = _constants(rows, loss, alpha_bounds, logit_range)
+    ends = np.unique(counts)[[-1, 0]]
+    tight = scale * bounds.cts_excess_risk_tight(
+        ends,
+        1,
+        delta / counts.size,
+        alpha_bounds=alpha_bounds,
+        gamma=0.0,
+        **own._asdict(),
+    )
+    printed = scale * bounds.cts_class_excess_risk(
+        ends, counts.size, delta, alpha_bounds=alpha_bounds, **paper._asdict()
+    )
+    worst = float(tight[1])
+    by_count = [
+        f"{at_most(float(b))} ({n} rows)" for b, n in zip(tight, ends, strict=True)
+    ]
+    by_paper = [at_most(float(b)) for b in printed]
+    one, many = groups
+    return _claim(
+        f"for each of {counts.size} {many} at once, the expected {LOSS_NAMES[loss]} of "
+        f"new rows of that {one} exceeds that of its best temperature with 1/T in "
+        f"{_interval(alpha_bounds)} by at most {_from_to(by_count)}"
+        f"{_flag(worst, rows, loss, alpha_bounds, logit_range)}; by the paper's own "
+        f"constants, {_from_to(by_paper)}.",
+        rows,
+        worst,
+        delta,
+        logit_range,
+        f"{PAPER_D}, Cor. 4.2 with the observed counts; tighter constants: theory "
+        "page, 8",
+    )
+
+
+def _from_to(ends: list[str]) -> str:
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def _claim(
+    statement: str,
+    rows: CalibrationRows,
+    upper: float,
+    delta: float,
+    logit_range: float | None,
+    reference: str,
+) -> Guarantee:
+    known = f"at most {rows.logit_range:.4g}, which was measured on these rows and "
+    known += "should be known in advance"
+    if logit_range is not None:
+        known = f"at most {logit_range:.4g}, as declared"
+    return Guarantee(
+        statement=f"with probability >= {at_least(1.0 - delta)} over these rows, "
+        + statement,
+        kind="excess-risk",
+        upper=upper,
+        confidence=1.0 - delta,
+        reference=reference,
+        assumptions=(
+            "these rows and new rows i.i.d.",
+            "the classifier was fitted on other rows",
+            f"the logits of any row range over {known}",
+        ),
+    )
+
+
+def _constants(
+    rows: CalibrationRows,
+    loss: str,
+    alpha_bounds: tuple[float, float],
+    logit_range: float | None,
+) -> tuple[LossConstants, LossConstants, float]:
+    """Return our constants, the paper's, and what to multiply the bound by."""
+    widest = rows.logit_range if logit_range is None else logit_range
+    if loss == "nll":
+        own = bounds.nll_constants(widest, rows.n_classes, alpha_bounds[1])
+        return own, own, 1.0
+    # half the Brier score is sqrt(2)-Lipschitz in the probabilities; a centred row of
+    # range r is longest with half of its logits at either end
+    norm = rows.logit_norm
+    if logit_range is not None:
+        norm = 0.5 * widest * math.sqrt(rows.n_classes)
+    paper = LossConstants(1.0, math.sqrt(2.0) * norm)
+    return bounds.half_brier_constants(widest), paper, 2.0
+
+
+def _flag(
+    bound: float,
+    rows: CalibrationRows,
+    loss: str,
+    alpha_bounds: tuple[float, float],
+    logit_range: float | None,
+) -> str:
+    """Say "vacuous" of a bound that needs no data.
+
+    The lowest alpha allowed, whose probabilities are all but uniform, has an excess of
+    at most its own largest loss.
+    """
+    widest = rows.logit_range if logit_range is None else logit_range
+    trivial = _largest_loss(loss, alpha_bounds[0] * widest, rows.n_classes)
+    if bound < trivial:
+        return ""
+    return f" (vacuous: the largest T achieves {at_most(trivial)} without any data)"
+
+
+def _largest_loss(loss: str, scaled_range: float, n_classes: int) -> float:
+    """Return the largest loss of a row whose scaled logits have this range."""
+    if loss == "nll":
+        return float(np.logaddexp(0.0, scaled_range + math.log(n_classes - 1)))
+    likeliest = 1.0 / (1.0 + (n_classes - 1) * math.exp(-scaled_range))
+    # exp of minus the range underflows to 0 where the range is large: p_y = 0 then
+    rarest = math.exp(-scaled_range) / (n_classes - 1 + math.exp(-scaled_range))
+    return (1.0 - rarest) ** 2 + (1.0 - rarest) * likeliest
+
+
+def _interval(alpha_bounds: tuple[float, float]) -> str:
+    return f"[{alpha_bounds[0]:g}, {alpha_bounds[1]:g}]"

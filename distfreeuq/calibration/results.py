@@ -1,0 +1,270 @@
+"""What every calibration fit returns."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    Classes,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+)
+from distfreeuq.calibration.data import LOSS, CalibrationRows, describe_rows
+from distfreeuq.calibration.inverse_temperature import LossInAlpha
+from distfreeuq.calibration.reliability_change import bin_sums, reliability_frame
+from distfreeuq.guarantees import Guarantee, NoGuarantee
+from distfreeuq.results import Result, read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from statsmodels.iolib.summary import Summary
+
+    from distfreeuq._base.printing import Note, Table
+
+CONFIDENCE = 0.95
+"""Of the intervals in coefficient tables."""
+LOSS_NAMES = {"nll": "NLL", "brier": "Brier score"}
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CalibrationResult(Result):
+    """A fitted map from logits to calibrated probabilities.
+
+    Attributes
+    ----------
+    classes : sequence
+        Class names by column.
+    n : int
+        Rows of positive weight.
+    effective_n : float
+        Kish's effective sample size; n without weights.
+    loss : {"nll", "brier"}
+        What was minimised, or what is reported.
+    loss_before, loss_after : float
+        Its weighted mean over the fitted rows, with the logits as they were and now.
+    n_changed : int
+        Fitted rows whose most likely class is another one after calibration.
+    bins_before, bins_after : ndarray (15, 3)
+        Weight, weighted confidence and weighted correctness of the fitted rows, by
+        confidence.
+    guarantee : Guarantee or NoGuarantee
+    """
+
+    classes: Classes
+    n: int
+    effective_n: float
+    loss: str
+    loss_before: float
+    loss_after: float
+    n_changed: int
+    bins_before: FloatMatrix
+    bins_after: FloatMatrix
+    guarantee: Guarantee | NoGuarantee
+
+    @abstractmethod
+    def predict(self, logits: ArrayLike) -> FloatMatrix:
+        """Calibrated probabilities of new rows."""
+
+    def reliability(self) -> pd.DataFrame:
+        """Return confidence and accuracy of the fitted rows by bin, before and after.
+
+        A row per stage ("before", "after") and occupied bin of confidence, with columns
+        stage, bin, share, confidence, accuracy. The map was chosen on these rows: judge
+        it on others.
+        """
+        return reliability_frame(self.bins_before, self.bins_after)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        kind: Literal["parameters", "reliability"] | None = None,
+    ) -> Axes:
+        """Draw the fitted parameters, or reliability before and after.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        kind : {"parameters", "reliability"}, optional
+            The parameters by class with their intervals, or confidence against accuracy
+            of the fitted rows. By default parameters, where there are several.
+        """
+        from distfreeuq import plots
+
+        door = Door(f"{type(self).__name__}.plot")
+        if kind is None:
+            return self._default_plot(ax)
+        if door.choice(kind, "kind", ["parameters", "reliability"]) == "reliability":
+            return plots.reliability_change(self, ax=ax)
+        return plots.calibration_parameters(self, ax=ax)
+
+    def _default_plot(self, ax: Axes | None) -> Axes:
+        from distfreeuq import plots
+
+        return plots.calibration_parameters(self, ax=ax)
+
+    def _summarise(
+        self,
+        title: str,
+        facts: list[tuple[str, str]],
+        tables: list[Table],
+        notes: list[Note],
+    ) -> Summary:
+        """Lay out a summary: losses and decisions, then what the procedure adds."""
+        from distfreeuq._base import printing
+        from distfreeuq._base.printing import number
+
+        name = LOSS_NAMES[self.loss]
+        shared = [
+            ("Calibration rows", str(self.n)),
+            ("Classes", str(len(self.classes))),
+            (f"{name} before", number(self.loss_before)),
+            (f"{name} after", number(self.loss_after)),
+            ("Decisions changed", f"{self.n_changed} of {self.n} rows"),
+        ]
+        if self.effective_n < self.n - 1e-6:
+            shared.append(("Effective sample size", number(self.effective_n, 1)))
+        return printing.summarise(
+            title,
+            [*shared, *facts],
+            tables,
+            [*notes, *printing.guarantee_notes(self.guarantee)],
+        )
+
+
+class Outcome(NamedTuple):
+    """What a map makes of fitted rows: decisions, their probabilities, labels' NLL."""
+
+    tops: IntArray
+    confidence: FloatArray
+    losses: FloatArray
+
+
+def outcome_of(rows: CalibrationRows, probs: FloatMatrix) -> Outcome:
+    """Return what these probabilities (n, K) make of the rows."""
+    tops, _, _ = describe_rows(probs)
+    confidence = probs[np.arange(rows.n), tops].astype(np.float64)
+    return Outcome(tops, confidence, nll_of(probs, rows.labels))
+
+
+def change_fields(
+    rows: CalibrationRows, after: Outcome, *, before: FloatMatrix | None = None
+) -> dict[str, Any]:
+    """Return the fields that every result has, but the guarantee.
+
+    `before` are the probabilities that went in, if they are not the logits' softmax.
+    """
+    total = rows.total_weight
+    if before is None:
+        losses = LossInAlpha(rows, np.zeros(rows.n, dtype=np.int64), 1, "nll")
+        loss_before = float(losses(np.ones(1))[0, LOSS]) / total
+        confidence = losses.confidence
+    else:
+        loss_before = weighted_mean(nll_of(before, rows.labels), rows.weights)
+        confidence = before[np.arange(rows.n), rows.tops].astype(np.float64)
+    counted = rows.weights > 0.0
+    return {
+        "classes": rows.classes,
+        "n": int(counted.sum()),
+        "effective_n": rows.effective_size,
+        "loss": "nll",
+        "loss_before": loss_before,
+        "loss_after": weighted_mean(after.losses, rows.weights),
+        "n_changed": int((counted & (after.tops != rows.tops)).sum()),
+        "bins_before": read_only(
+            bin_sums(confidence, rows.tops == rows.labels, rows.weights)
+        ),
+        "bins_after": read_only(
+            bin_sums(after.confidence, after.tops == rows.labels, rows.weights)
+        ),
+    }
+
+
+def weighted_mean(losses: FloatArray, weights: FloatArray) -> float:
+    """Return the mean loss; one of a row without weight counts not, even if inf."""
+    counted = weights > 0.0
+    # not by BLAS, whose threads would stay behind and wait actively
+    return float((weights[counted] * losses[counted]).sum()) / float(weights.sum())
+
+
+def nll_of(probs: FloatMatrix, labels: IntArray) -> FloatArray:
+    """Return each row's negative log-likelihood (n,); inf for a probability of 0."""
+    with np.errstate(divide="ignore"):
+        return -np.log(probs[np.arange(labels.size), labels].astype(np.float64))
+
+
+def coefficients(
+    estimates: FloatArray,
+    std_err: FloatArray,
+    null: float | FloatArray,
+    *,
+    positive: bool = False,
+) -> dict[str, FloatArray]:
+    """Return the columns of a coefficient table: z test of a null value, interval.
+
+    Tests and intervals of a positive parameter are made on the log scale, so that
+    temperatures and inverse temperatures get the same ones. Unknown standard errors
+    (NaN) give NaN.
+    """
+    quantile = float(special.ndtri(0.5 + 0.5 * CONFIDENCE))
+    if positive:
+        error = std_err / estimates
+        z = np.log(estimates / null) / error
+        low = estimates * np.exp(-quantile * error)
+        high = estimates * np.exp(quantile * error)
+    else:
+        z = (estimates - null) / std_err
+        low, high = estimates - quantile * std_err, estimates + quantile * std_err
+    return {
+        "estimate": estimates,
+        "std_err": std_err,
+        "z": z,
+        "p_value": 2.0 * special.ndtr(-np.abs(z)),
+        "low": low,
+        "high": high,
+    }
+
+
+def coefficient_cells(
+    estimate: float, std_err: float, z: float, p_value: float, low: float, high: float
+) -> list[str]:
+    """Return one line of a coefficient table as statsmodels prints it."""
+    if np.isnan(std_err):
+        return [_digits(estimate), "-", "-", "-", "-", "-"]
+    return [
+        _digits(estimate),
+        _digits(std_err),
+        f"{z:.3f}",
+        f"{p_value:.3f}",
+        _digits(low),
+        _digits(high),
+    ]
+
+
+def named_coefficient_rows(frame: pd.DataFrame) -> list[list[str]]:
+    """Return the lines of a coefficient table whose parameters belong to classes."""
+    from distfreeuq._base.printing import class_name
+
+    columns = ["class", "estimate", "std_err", "z", "p_value", "low", "high"]
+    return [
+        [class_name(name), *coefficient_cells(*cells)]
+        for name, *cells in frame[columns].itertuples(index=False)
+    ]
+
+
+def coefficient_headers(null: str) -> list[str]:
+    """Return the headings over `coefficient_cells`; z tests the null value."""
+    return ["coef", "std err", f"z ({null})", "P>|z|", "[0.025", "0.975]"]
+
+
+def _digits(value: float) -> str:
+    return f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 or value == 0 else f"{value:.4g}"

@@ -1,0 +1,435 @@
+"""Conformal prediction under covariate shift: calibration rows weighted by w(x)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from distfreeuq import bounds
+from distfreeuq._base.arguments import LARGEST, Door
+from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, RandomState
+from distfreeuq._base.arrays import describe
+from distfreeuq._base.random_streams import stream
+from distfreeuq._numerics.quantiles import quantiles_with_atoms
+from distfreeuq.conformal.data import (
+    CHOSEN_ELSEWHERE,
+    calibration_scores,
+    warn_small,
+)
+from distfreeuq.conformal.nonconformity import NestedScore, all_label_scores
+from distfreeuq.conformal.p_values import weighted_p_values
+from distfreeuq.conformal.results import ConformalResult
+from distfreeuq.conformal.sets import PredictionSets
+from distfreeuq.conformal.thinning import thinned_pac_threshold
+from distfreeuq.density_ratios.diagnostics import effective_sample_size
+from distfreeuq.density_ratios.results import DensityRatioResult
+from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least
+from distfreeuq.results import Result, read_only
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CovariateShiftResult(ConformalResult):
+    """Weighted conformal sets: the threshold depends on the new row's own weight.
+
+    `thresholds` are those of a new row whose weight is the calibration rows' mean.
+
+    Attributes
+    ----------
+    sample_weight : ndarray (n,)
+        Weights of the calibration rows, in the order of `scores`.
+    ess : float
+        Effective sample size (sum w)^2 / sum w^2.
+    n_kept : int or None
+        With `confidence`, the rows that rejection sampling kept. All new rows then have
+        the same threshold, whatever their weights.
+    ratio : DensityRatioResult or None
+        What the weights were estimated by; it weights new rows by their features.
+    """
+
+    sample_weight: FloatArray
+    ess: float
+    n_kept: int | None
+    ratio: DensityRatioResult | None
+
+    def threshold_for(
+        self,
+        sample_weight: ArrayLike | None = None,
+        *,
+        features: ArrayLike | None = None,
+    ) -> FloatArray:
+        """Threshold of new rows with these weights, shape (m,).
+
+        +inf where the row's own weight exceeds its share: its set then holds every
+        label.
+
+        Parameters
+        ----------
+        sample_weight : array_like (m,)
+            On the scale of the calibration rows' weights.
+        features : array_like (m, d)
+            In place of the weights, after a fit with a density ratio.
+        """
+        door = Door("ConformalResult.threshold_for")
+        if sample_weight is None or features is not None:
+            weights = self._weights_by_features(door, sample_weight, features)
+        else:
+            must = "a non-negative finite number, or several"
+            weights = door.numbers(
+                sample_weight, "sample_weight", must, low=0.0, high=LARGEST
+            )
+        return self._thresholds_of(weights)
+
+    def predict(
+        self,
+        probs: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        features: ArrayLike | None = None,
+        rng: RandomState = None,
+        uniforms: ArrayLike | None = None,
+    ) -> PredictionSets:
+        """Prediction sets for new rows, by their weights or by their features.
+
+        Parameters
+        ----------
+        probs : array_like (m, K)
+            The same classifier's probabilities.
+        sample_weight : array_like (m,)
+            w(x) of the new rows, on the scale of the calibration rows' weights. Not
+            needed after a fit with `confidence`.
+        features : array_like (m, d)
+            In place of the weights, after a fit with a density ratio: it weights them.
+        rng, uniforms
+            As in `split_conformal(...).predict`.
+        """
+        rows, u = self._rows(probs, rng, uniforms, "predict")
+        weights = self._new_weights(sample_weight, features, u.size, "predict")
+        thresholds = self._thresholds_of(weights)
+        return self._sets(rows, u, thresholds, one_per_row=True)
+
+    def p_values(
+        self,
+        probs: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        features: ArrayLike | None = None,
+        rng: RandomState = None,
+        uniforms: ArrayLike | None = None,
+    ) -> FloatMatrix:
+        """Weighted conformal p-value of every label, shape (m, K).
+
+        Parameters
+        ----------
+        probs, sample_weight, features, rng, uniforms
+            As in `predict`.
+        """
+        rows, u = self._rows(probs, rng, uniforms, "p_values")
+        weights = self._new_weights(sample_weight, features, u.size, "p_values")
+        scores = all_label_scores(self.score, rows, u)
+        return weighted_p_values(
+            scores, self.scores, self.sample_weight, weights[:, None]
+        )
+
+    def _new_weights(
+        self,
+        sample_weight: ArrayLike | None,
+        features: ArrayLike | None,
+        n_rows: int,
+        method: str,
+    ) -> FloatArray:
+        door = Door(f"ConformalResult.{method}")
+        given = sample_weight is not None or features is not None
+        if not given and self.n_kept is not None and method == "predict":
+            return np.zeros(n_rows)
+        if sample_weight is None or features is not None:
+            weights = self._weights_by_features(door, sample_weight, features)
+            if weights.size != n_rows:
+                must = f"of {n_rows} rows, as 'probs'"
+                door.refuse("features", must, f"{weights.size} rows")
+            return weights
+        return door.weights(sample_weight, "sample_weight", n_rows, allow_all_zero=True)
+
+    def _weights_by_features(
+        self,
+        door: Door,
+        sample_weight: ArrayLike | None,
+        features: ArrayLike | None,
+    ) -> FloatArray:
+        if features is None:
+            must = "given: each new row's threshold depends on its own weight w(x)"
+            if self.ratio is not None:
+                must += " (or give 'features', which the density ratio weights)"
+            door.refuse("sample_weight", must, "None")
+        if self.ratio is None:
+            must = "None: the fit was given weights, and cannot weight new rows itself"
+            door.refuse("features", must, describe(features))
+        if sample_weight is not None:
+            door.refuse("features", "None where 'sample_weight' is given", "both")
+        return self.ratio.weight_by(door, features, "features")
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the result to a file, as every result; not with a user's estimator.
+
+        Parameters
+        ----------
+        path : str or path-like
+            An existing file is replaced.
+        """
+        if self.ratio is not None:
+            self.ratio.refuse_to_save_users_estimator()
+        # super() without arguments does not work in slotted dataclasses
+        Result.save(self, path)
+
+    def _thresholds_of(self, own: FloatArray) -> FloatArray:
+        if self.n_kept is not None:
+            return np.full(own.shape, self.thresholds[0])
+        return _thresholds(
+            self.scores, self.sample_weight, own, 1.0 - float(self.alpha)
+        )
+
+    def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
+        raise AssertionError("weighted p-values need the new rows' weights")
+
+    def _facts(self) -> list[tuple[str, str]]:
+        by = "given" if self.ratio is None else f"estimated ({self.ratio.method})"
+        facts = [
+            ("Weights", by),
+            ("Effective sample size", f"{self.ess:.1f}"),
+        ]
+        if self.n_kept is not None:
+            facts.append(("Rows kept by rejection", str(self.n_kept)))
+        return facts
+
+
+def covariate_shift_conformal(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    sample_weight: ArrayLike | DensityRatioResult,
+    *,
+    features: ArrayLike | None = None,
+    alpha: float = 0.1,
+    score: str | NestedScore = "aps",
+    randomized: bool = True,
+    never_empty: bool = False,
+    confidence: float | None = None,
+    weight_bound: float | None = None,
+    classes: ArrayLike | None = None,
+    rng: RandomState = None,
+) -> CovariateShiftResult:
+    """Prediction sets that cover 1 - alpha under covariate shift, with weights w(x).
+
+    Parameters
+    ----------
+    probs : array_like (n, K), or (n,) for the probability of class 1
+        A classifier's probabilities on source rows that it was not fitted on.
+    labels : array_like (n,)
+        Integers 0..K-1, or names listed in `classes`.
+    sample_weight : array_like (n,) or DensityRatioResult
+        w(x) = q(x) / p(x) of the calibration rows, up to scale; or what `density_ratio`
+        returned, if they have to be estimated.
+    features : array_like (n, d), optional
+        With a density ratio: the calibration rows' features, which it weights. Without
+        them, the calibration rows are the ratio's own source rows, in their order,
+        and have the weights of the fits that have not seen them.
+    alpha, score, randomized, never_empty, classes, rng
+        As in `split_conformal`.
+    confidence : float, optional
+        With a number such as 0.95: coverage of at least 1 - alpha with that probability
+        over the calibration draw. Needs `weight_bound`.
+    weight_bound : float, optional
+        An upper bound of w(x) over all x, on the scale of `sample_weight`, known
+        without these rows: rejection sampling needs it. By default a density ratio's
+        own bound.
+
+    Returns
+    -------
+    ConformalResult
+        Its ``predict(probs, sample_weight)`` takes the new rows' weights, and
+        ``threshold_for(sample_weight)`` gives their thresholds; after a fit with a
+        density ratio also ``predict(probs, features=x)``.
+
+    Notes
+    -----
+    A new row's threshold is the weighted (1 - alpha)-quantile of the calibration scores
+    with the row's own weight at +inf. If w is the true density ratio, calibration and
+    new rows are weighted exchangeable, and coverage is at least 1 - alpha [1]_. With
+    *estimated* weights nothing finite-sample is claimed: if they come from other rows
+    and have mean one, coverage is at least 1 - alpha - E_p|w_hat - w| / 2 [2]_, but no
+    data tell how large that is.
+
+    References
+    ----------
+    .. [1] Tibshirani, Barber, Candes and Ramdas (2019), "Conformal prediction under
+       covariate shift", NeurIPS.
+    .. [2] Lei and Candes (2021), "Conformal inference of counterfactuals and individual
+       treatment effects", JRSS B.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> x = np.random.default_rng(0).normal(size=400)
+    >>> p1 = 1 / (1 + np.exp(-2 * x))
+    >>> labels = (np.random.default_rng(1).random(400) < p1).astype(int)
+    >>> ratio = np.exp(x)  # the target's x are shifted to the right
+    >>> fit = dfu.covariate_shift_conformal(p1, labels, ratio, rng=2)
+    >>> fit.predict([0.7, 0.99], [1.5, 100.0], rng=2).sizes.tolist()
+    [1, 2]
+    >>> fit.threshold_for([1.5, 100.0]).round(3).tolist()
+    [0.875, inf]
+
+    With estimated weights:
+
+    >>> target = np.random.default_rng(3).normal(1.0, size=300)
+    >>> weights = dfu.density_ratio(x, target, rng=0)
+    >>> fit = dfu.covariate_shift_conformal(p1, labels, weights, rng=2)
+    >>> fit.predict([0.7, 0.99], features=[0.4, 2.3], rng=2).sizes.tolist()
+    [1, 1]
+    >>> bool(fit.guarantee)
+    False
+    """
+    door = Door("covariate_shift_conformal")
+    calibration = calibration_scores(
+        door,
+        probs,
+        labels,
+        score=score,
+        randomized=randomized,
+        never_empty=never_empty,
+        classes=classes,
+        rng=rng,
+    )
+    level = door.alpha(alpha)
+    given, ratio = _read_weights(door, sample_weight, features, calibration.n)
+    weights = given[calibration.order]
+    if ratio is not None and confidence is not None and weight_bound is None:
+        weight_bound = ratio.upper
+    guarantee: Guarantee | NoGuarantee
+    if confidence is None:
+        if weight_bound is not None:
+            must = "None: only confidence= uses a bound"
+            door.refuse("weight_bound", must, repr(weight_bound))
+        mean = np.array([weights.mean() if weights.size else 1.0])
+        threshold = float(
+            _thresholds(calibration.scores, weights, mean, 1.0 - level)[0]
+        )
+        n_kept = None
+        guarantee = _marginal(level)
+        consequence = "a new row of their mean weight gets every label."
+    else:
+        confidence = door.probability(confidence, "confidence")
+        bound = _bound(door, weight_bound, weights)
+        generator = stream(rng, "thin", door.caller)
+        threshold, _, n_kept = thinned_pac_threshold(
+            calibration.scores, weights, bound, level, 1.0 - confidence, generator
+        )
+        guarantee = _given_calibration(level, confidence)
+        enough = bounds.pac_smallest_sample(level, 1.0 - confidence)
+        consequence = f"rejection leaves {n_kept}, and {enough} are needed."
+    if np.isinf(threshold):
+        warn_small(
+            f"the {calibration.n} calibration rows carry too little weight for "
+            f"alpha={level:g}: {consequence}"
+        )
+    return CovariateShiftResult(
+        title="Covariate-shift conformal prediction sets",
+        thresholds=read_only(np.full(len(calibration.classes), threshold)),
+        alpha=level,
+        confidence=confidence,
+        guarantee=guarantee if ratio is None else NoGuarantee(_ESTIMATED),
+        further=(),
+        ratio=ratio,
+        sample_weight=read_only(weights),
+        ess=effective_sample_size(weights),
+        n_kept=n_kept,
+        **calibration.fields(),
+    )
+
+
+def _read_weights(
+    door: Door,
+    sample_weight: ArrayLike | DensityRatioResult,
+    features: ArrayLike | None,
+    n: int,
+) -> tuple[FloatArray, DensityRatioResult | None]:
+    """Return the calibration rows' weights (n,), and what estimated them."""
+    if not isinstance(sample_weight, DensityRatioResult):
+        if features is not None:
+            must = "None: only a density ratio needs features"
+            door.refuse("features", must, describe(features))
+        return door.weights(sample_weight, "sample_weight", n), None
+    if features is None:
+        if sample_weight.n_source != n:
+            must = f"given for the {n} rows: they are not the ratio's source rows"
+            got = f"None, and a ratio of {sample_weight.n_source} source rows"
+            door.refuse("features", must, got)
+        return sample_weight.source_weight, sample_weight
+    weights = sample_weight.weight_by(door, features, "features")
+    if weights.size != n:
+        door.refuse("features", f"of {n} rows, as 'probs'", f"{weights.size} rows")
+    return weights, sample_weight
+
+
+_ESTIMATED = (
+    "the weights are estimated, so that no finite-sample claim is made; if they were "
+    "fitted on other rows and have mean one, coverage is at least 1 - alpha - "
+    "E_p|w_hat - w| / 2 (Lei & Candes 2021), which no data can tell"
+)
+
+_ASSUMPTIONS = (
+    "covariate shift: p(y | x) is the same in source and target",
+    "w(x) = q(x)/p(x) known up to scale, and q(x) = 0 where p(x) = 0",
+    "rows i.i.d.",
+    CHOSEN_ELSEWHERE,
+)
+
+
+def _marginal(alpha: float) -> Guarantee:
+    return Guarantee(
+        statement=(
+            f"P(Y in C(X)) >= {at_least(1.0 - alpha)} for a new target row, in finite "
+            "samples, if the weights are the true ratio q(x)/p(x) up to scale; with "
+            "estimated weights no finite-sample claim."
+        ),
+        kind="marginal",
+        lower=1.0 - alpha,
+        reference="Tibshirani, Barber, Candes & Ramdas (2019), Corollary 1",
+        assumptions=_ASSUMPTIONS,
+    )
+
+
+def _given_calibration(alpha: float, confidence: float) -> Guarantee:
+    return Guarantee(
+        statement=(
+            f"with probability >= {at_least(confidence)} over the calibration draw, "
+            f"coverage of target rows given the calibration rows is >= "
+            f"{at_least(1.0 - alpha)}, if the weights are the true ratio up to scale."
+        ),
+        kind="training-conditional",
+        lower=1.0 - alpha,
+        confidence=confidence,
+        reference="rejection sampling, then Vovk (2012), Prop. 2a",
+        assumptions=(*_ASSUMPTIONS, "no w(x) exceeds the bound given"),
+    )
+
+
+def _bound(door: Door, value: float | None, weights: FloatArray) -> float:
+    must = "a positive number that no weight exceeds, given with confidence="
+    if value is None:
+        door.refuse("weight_bound", must, "None")
+    bound = door.number(value, "weight_bound", must, low=0.0, high=1e300)
+    if bound <= 0.0 or weights.max(initial=0.0) > bound:
+        door.refuse(
+            "weight_bound", must, f"{bound:g}, and a weight of {weights.max():g}"
+        )
+    return bound
+
+
+def _thresholds(
+    scores: FloatArray, weights: FloatArray, own: FloatArray, level: float
+) -> FloatArray:
+    levels: Any = np.full(own.shape, level)
+    return quantiles_with_atoms(scores, weights, levels, own)

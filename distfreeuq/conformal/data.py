@@ -1,0 +1,120 @@
+"""What every conformal procedure starts from: the scores of the calibration rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    Classes,
+    FloatArray,
+    IntArray,
+    RandomState,
+)
+from distfreeuq._base.random_streams import row_uniforms
+from distfreeuq._numerics.quantiles import in_order
+from distfreeuq.conformal.nonconformity import NestedScore, as_score, true_label_scores
+from distfreeuq.exceptions import SmallCalibrationWarning
+from distfreeuq.results import read_only
+
+PAPER_A = "Podkopaev & Ramdas (2021)"
+CHOSEN_ELSEWHERE = "the classifier, the score and alpha were chosen without these rows"
+SAME_GIVEN_LABEL = "label shift: p(x | y) is the same in source and target"
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationScores:
+    """The true labels' scores, ascending, with what the user chose.
+
+    Attributes
+    ----------
+    scores : ndarray (n,)
+        Ascending.
+    labels : ndarray (n,)
+        Column numbers of the scores' labels, in the same order.
+    order : ndarray (n,)
+        The user's row of each score.
+    """
+
+    scores: FloatArray
+    labels: IntArray
+    order: IntArray
+    classes: Classes
+    score: NestedScore
+    randomized: bool
+    never_empty: bool
+
+    @property
+    def n(self) -> int:
+        """Number of calibration rows."""
+        return int(self.scores.size)
+
+    @property
+    def counts(self) -> IntArray:
+        """Calibration rows by class, shape (K,)."""
+        return np.bincount(self.labels, minlength=len(self.classes))
+
+    @property
+    def tied(self) -> bool:
+        """Whether two calibration scores are equal, so that they are not continuous."""
+        return bool((self.scores[1:] == self.scores[:-1]).any())
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields that every ConformalResult takes from here."""
+        return {
+            "score": self.score,
+            "randomized": self.randomized,
+            "never_empty": self.never_empty,
+            "n": self.n,
+            "scores": read_only(self.scores),
+            "class_counts": read_only(self.counts),
+            "classes": self.classes,
+        }
+
+
+def calibration_scores(
+    door: Door,
+    probs: ArrayLike,
+    labels: ArrayLike,
+    *,
+    score: str | NestedScore,
+    randomized: bool,
+    never_empty: bool,
+    classes: Any,
+    rng: RandomState,
+) -> CalibrationScores:
+    """Check the user's arguments and score the calibration rows."""
+    unchecked, names = door.unchecked_probs(probs, classes=classes)
+    n = unchecked.matrix.shape[0]
+    codes = door.labels(labels, names, n)
+    chosen = as_score(score, door)
+    randomized = door.flag(randomized, "randomized") and chosen.uses_uniforms
+    never_empty = door.flag(never_empty, "never_empty")
+    uniforms = row_uniforms(n, rng, "fit", door.caller, randomized)
+    scores = true_label_scores(chosen, unchecked, codes, uniforms)
+    ascending, order = in_order(scores)
+    return CalibrationScores(
+        scores=ascending,
+        labels=codes[order],
+        order=order,
+        classes=names,
+        score=chosen,
+        randomized=randomized,
+        never_empty=never_empty,
+    )
+
+
+def warn_small(message: str) -> None:
+    """Warn, from the line of the user's call, that thresholds are infinite."""
+    warnings.warn(message, SmallCalibrationWarning, stacklevel=4)
+
+
+def name_some(classes: Classes, which: IntArray) -> str:
+    """Return the names of a few classes for a message, and how many more there are."""
+    names = ", ".join(repr(classes[k]) for k in which[:5])
+    return names + (f" and {which.size - 5} more" if which.size > 5 else "")

@@ -1,0 +1,266 @@
+"""Label-conditional conformal prediction: one threshold per class, any label shift."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from distfreeuq import bounds
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+    RandomState,
+)
+from distfreeuq._numerics.quantiles import conformal_rank, smallest_sample
+from distfreeuq.conformal.data import (
+    CHOSEN_ELSEWHERE,
+    PAPER_A,
+    SAME_GIVEN_LABEL,
+    CalibrationScores,
+    calibration_scores,
+    name_some,
+    warn_small,
+)
+from distfreeuq.conformal.nonconformity import NestedScore
+from distfreeuq.conformal.p_values import weighted_p_values
+from distfreeuq.conformal.results import ConformalResult
+from distfreeuq.conformal.split_sets import STATED_CONFIDENCE
+from distfreeuq.guarantees import Guarantee, at_least
+from distfreeuq.results import read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LabelConditionalResult(ConformalResult):
+    """Label-conditional conformal sets.
+
+    Attributes
+    ----------
+    ranks : ndarray (K,)
+        Of each class's threshold among its own scores; one more than the class's rows
+        stands for an infinite threshold.
+    score_labels : ndarray (n,)
+        The labels of `scores`, as column numbers.
+    class_lower : ndarray (K,)
+        With probability 0.95 over the calibration draw, class k's coverage given the
+        calibration rows is at least this (each class by itself).
+    """
+
+    ranks: IntArray
+    score_labels: IntArray
+    class_lower: FloatArray
+
+    def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
+        p = np.empty(scores.shape)
+        for k in range(len(self.classes)):
+            own = self.scores[self.score_labels == k]
+            p[:, k] = weighted_p_values(scores[:, k], own, np.ones(own.size), 1.0)
+        return p
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return [
+            ("Classes always in the set", str(int(np.isinf(self.thresholds).sum())))
+        ]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per class: rows, alpha, rank, threshold, coverage given data.
+
+        ``coverage >=`` holds with probability 0.95 over the calibration draw, for each
+        class by itself.
+        """
+        frame = ConformalResult.to_frame(self)
+        frame.insert(2, "alpha", np.broadcast_to(self.alpha, len(self.classes)))
+        frame.insert(3, "rank", self.ranks)
+        frame["coverage >="] = self.class_lower
+        return frame
+
+
+def label_conditional_conformal(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    *,
+    alpha: float | ArrayLike = 0.1,
+    score: str | NestedScore = "aps",
+    randomized: bool = True,
+    never_empty: bool = False,
+    confidence: float | None = None,
+    classes: ArrayLike | None = None,
+    rng: RandomState = None,
+) -> LabelConditionalResult:
+    """Prediction sets that cover every class at its own level, under any label shift.
+
+    Parameters
+    ----------
+    probs : array_like (n, K), or (n,) for the probability of class 1
+        A classifier's probabilities on calibration rows that it was not fitted on.
+    labels : array_like (n,)
+        Integers 0..K-1, or names listed in `classes`.
+    alpha : float or array_like (K,), default 0.1
+        Miscoverage level in (0, 1), one for all classes or one per class.
+    score, randomized, never_empty, classes, rng
+        As in `split_conformal`.
+    confidence : float, optional
+        With a number such as 0.95: with that probability over the calibration draw, all
+        classes at once are covered at their levels.
+
+    Returns
+    -------
+    ConformalResult
+        With ``.ranks`` and, per class, a lower bound on coverage given the calibration
+        rows.
+
+    Notes
+    -----
+    Class y's threshold is the k-th smallest of its own n_y scores,
+    k = ceil((1 - alpha_y)(n_y + 1)), infinite if k > n_y: such classes are in every set
+    and named in a `SmallCalibrationWarning`. Coverage given Y = y is at least
+    1 - alpha_y, hence at least 1 - sum_y q_y alpha_y for every target prior q, also for
+    classes that the source lacks (paper A, eq. 10). With `confidence`, ranks are the
+    PAC ranks at (1 - confidence) / K each.
+
+    References
+    ----------
+    .. [A] Podkopaev and Ramdas (2021), UAI. Eq. (10).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> rng = np.random.default_rng(0)
+    >>> probs = rng.dirichlet([2, 1, 1], size=500)
+    >>> labels = [rng.choice(3, p=row) for row in probs]
+    >>> fit = dfu.label_conditional_conformal(
+    ...     probs, labels, alpha=[0.05, 0.1, 0.2], rng=1)
+    >>> fit
+    <ConformalResult aps alpha=0.05..0.2 n=500 K=3>
+    >>> fit.ranks.tolist(), fit.class_counts.tolist()
+    ([240, 117, 98], [251, 128, 121])
+    """
+    door = Door("label_conditional_conformal")
+    calibration = calibration_scores(
+        door,
+        probs,
+        labels,
+        score=score,
+        randomized=randomized,
+        never_empty=never_empty,
+        classes=classes,
+        rng=rng,
+    )
+    n_classes = len(calibration.classes)
+    alphas = door.alphas(alpha, n_classes)
+    counts = calibration.counts
+    if confidence is None:
+        ranks = [conformal_rank(int(n), a) for n, a in zip(counts, alphas, strict=True)]
+    else:
+        confidence = door.probability(confidence, "confidence")
+        share = (1.0 - confidence) / n_classes
+        ranks = [
+            bounds.pac_rank(int(n), a, share)
+            for n, a in zip(counts, alphas, strict=True)
+        ]
+    rank_array = np.minimum(ranks, counts + 1)
+    enough = rank_array <= counts
+
+    by_class = calibration.scores[np.argsort(calibration.labels, kind="stable")]
+    first = np.cumsum(counts) - counts
+    thresholds = np.full(n_classes, np.inf)
+    thresholds[enough] = by_class[(first + rank_array - 1)[enough]]
+    if not enough.all():
+        _warn_small(calibration, alphas, np.flatnonzero(~enough), confidence)
+
+    return LabelConditionalResult(
+        title="Label-conditional conformal prediction sets",
+        thresholds=read_only(thresholds),
+        alpha=float(alphas[0]) if np.ndim(alpha) == 0 else read_only(alphas),
+        confidence=confidence,
+        guarantee=_guarantee(alphas, confidence),
+        further=(_each_class_by_itself(),),
+        ranks=read_only(rank_array),
+        score_labels=read_only(calibration.labels),
+        class_lower=read_only(
+            np.array(
+                [
+                    bounds.beta_coverage_quantile(
+                        int(n), int(k), 1.0 - STATED_CONFIDENCE
+                    )
+                    for n, k in zip(counts, rank_array, strict=True)
+                ]
+            )
+        ),
+        **calibration.fields(),
+    )
+
+
+def _warn_small(
+    calibration: CalibrationScores,
+    alphas: FloatArray,
+    small: IntArray,
+    confidence: float | None,
+) -> None:
+    worst = int(small[np.argmin(alphas[small])])
+    level = float(alphas[worst])
+    if confidence is None:
+        enough = smallest_sample(level)
+    else:
+        share = (1.0 - confidence) / alphas.size
+        enough = bounds.pac_smallest_sample(level, share)
+    warn_small(
+        f"too few calibration rows of {name_some(calibration.classes, small)}: every "
+        f"set will hold them. At least {enough} rows of a class are needed for "
+        f"alpha={level:g}."
+    )
+
+
+def _each_class_by_itself() -> Guarantee:
+    return Guarantee(
+        statement=(
+            f"given the calibration rows, 'coverage >=' holds for each class by itself "
+            f"with probability >= {STATED_CONFIDENCE:g} over their draw (i.i.d. rows)."
+        ),
+        kind="training-conditional",
+        confidence=STATED_CONFIDENCE,
+        reference="Vovk (2012): Beta law of coverage",
+        assumptions=(SAME_GIVEN_LABEL, "rows i.i.d.", CHOSEN_ELSEWHERE),
+    )
+
+
+def _guarantee(alphas: FloatArray, confidence: float | None) -> Guarantee:
+    same = bool((alphas == alphas[0]).all())
+    lower = 1.0 - float(alphas.max())
+    level = at_least(lower) if same else "1 - alpha_y"
+    everywhere = (
+        f"hence P(Y in C(X)) >= {at_least(lower)} whatever the target's class "
+        "proportions"
+    )
+    if confidence is None:
+        statement = (
+            f"P(Y in C(X) | Y = y) >= {level} for every class y, in finite samples; "
+            f"{everywhere}."
+        )
+    else:
+        statement = (
+            f"with probability >= {at_least(confidence)} over the calibration draw, "
+            f"coverage of every class y given the calibration rows is >= {level}; "
+            f"{everywhere}."
+        )
+    return Guarantee(
+        statement=statement,
+        kind="class-conditional" if confidence is None else "training-conditional",
+        lower=lower,
+        confidence=confidence,
+        reference=f"{PAPER_A}, eq. (10)"
+        + ("" if confidence is None else "; Vovk (2012), union over classes"),
+        assumptions=(
+            SAME_GIVEN_LABEL,
+            "rows of a class are exchangeable" if confidence is None else "rows i.i.d.",
+            CHOSEN_ELSEWHERE,
+        ),
+    )

@@ -1,0 +1,263 @@
+"""What a conformal fit returns: a rule that turns probabilities into sets."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from distfreeuq._base.arguments import Door, UncheckedProbs
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    Classes,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+    RandomState,
+)
+from distfreeuq._base.class_labels import name_array
+from distfreeuq._base.random_streams import row_uniforms
+from distfreeuq._kernels import _scores
+from distfreeuq._kernels.threads import threads_for
+from distfreeuq.conformal.nonconformity import NestedScore, all_label_scores
+from distfreeuq.conformal.sets import PredictionSets
+from distfreeuq.guarantees import Guarantee, NoGuarantee
+from distfreeuq.results import Result, read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from statsmodels.iolib.summary import Summary
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ConformalResult(Result):
+    """A calibrated rule that turns probabilities into prediction sets.
+
+    Each procedure returns its own kind, with these attributes and a few more.
+
+    Attributes
+    ----------
+    title : str
+        The procedure.
+    thresholds : ndarray (K,)
+        Label k is in a row's set if its score is at most thresholds[k]; +inf: always.
+    alpha : float or ndarray (K,)
+        Miscoverage level; one per class where the user gave one per class.
+    score : NestedScore
+    randomized, never_empty : bool
+        As given to the fit.
+    confidence : float or None
+        Probability over the calibration draw, for the training-conditional version.
+    n : int
+        Calibration rows.
+    scores : ndarray (n,)
+        Calibration scores, ascending.
+    class_counts : ndarray (K,)
+        Calibration rows by class.
+    classes : sequence
+        Class names by column.
+    guarantee : Guarantee or NoGuarantee
+        What holds for the sets that `predict` makes.
+    further : tuple of Guarantee
+        What else holds.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> probs = [[0.9, 0.06, 0.04], [0.5, 0.3, 0.2], [0.2, 0.5, 0.3]] * 10
+    >>> fit = dfu.split_conformal(probs, [0, 1, 1] * 10, score="lac")
+    >>> fit
+    <ConformalResult lac alpha=0.1 n=30 K=3>
+    >>> fit.predict([[0.6, 0.3, 0.1]]).labels()
+    [array([0, 1])]
+    >>> fit.p_values([[0.6, 0.3, 0.1]]).round(3).tolist()
+    [[0.677, 0.355, 0.032]]
+    """
+
+    title: str
+    thresholds: FloatArray
+    alpha: float | FloatArray
+    score: NestedScore
+    randomized: bool
+    never_empty: bool
+    confidence: float | None
+    n: int
+    scores: FloatArray
+    class_counts: IntArray
+    classes: Classes
+    guarantee: Guarantee | NoGuarantee
+    further: tuple[Guarantee, ...]
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        return (
+            f"<ConformalResult {self.score.name} alpha={self._alpha_text()} n={self.n} "
+            f"K={len(self.classes)}>"
+        )
+
+    def predict(
+        self,
+        probs: ArrayLike,
+        *,
+        rng: RandomState = None,
+        uniforms: ArrayLike | None = None,
+    ) -> PredictionSets:
+        """Prediction sets for new rows.
+
+        Parameters
+        ----------
+        probs : array_like (n, K)
+            The same classifier's probabilities, columns as in the fit.
+        rng : seed, Generator or None
+            For the randomised scores. An integer gives another stream than the same
+            integer gave the fit.
+        uniforms : array_like (n,), optional
+            Your own uniforms in place of `rng`.
+
+        Returns
+        -------
+        PredictionSets
+            A row's set depends on that row and its uniform alone.
+        """
+        rows, u = self._rows(probs, rng, uniforms, "predict")
+        return self._sets(rows, u, self.thresholds, one_per_row=False)
+
+    def p_values(
+        self,
+        probs: ArrayLike,
+        *,
+        rng: RandomState = None,
+        uniforms: ArrayLike | None = None,
+    ) -> FloatMatrix:
+        """Conformal p-value of every label, shape (n, K).
+
+        The share of calibration mass, the new row's own included, whose score is at
+        least the label's. Under the fit's assumptions the true label's is at most a
+        with probability at most a. Without `confidence`, `robust` and `never_empty`, a
+        label is in the set exactly if its p-value exceeds alpha (by more than 1e-12, so
+        that 1 - 0.9 means 0.1).
+
+        Parameters
+        ----------
+        probs : array_like (n, K)
+        rng, uniforms
+            As in `predict`.
+        """
+        rows, u = self._rows(probs, rng, uniforms, "p_values")
+        return self._p_values_of(all_label_scores(self.score, rows, u))
+
+    @abstractmethod
+    def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
+        """Return the p-values of labels with these scores, shape (n, K)."""
+
+    @abstractmethod
+    def _facts(self) -> list[tuple[str, str]]:
+        """Return what the summary's header says of this procedure."""
+
+    def _rows(
+        self,
+        probs: ArrayLike,
+        rng: RandomState,
+        uniforms: ArrayLike | None,
+        method: str,
+    ) -> tuple[UncheckedProbs, FloatArray]:
+        """Return probabilities and the uniforms to score them with."""
+        door = Door(f"ConformalResult.{method}")
+        rows = door.unchecked_new_probs(probs, self.classes)
+        n = rows.matrix.shape[0]
+        draw = self.randomized and uniforms is None
+        u = row_uniforms(n, rng, "predict", door.caller, draw)
+        if uniforms is not None:
+            given = door.uniforms(uniforms, n)
+            u = given if self.randomized else u
+        return rows, u
+
+    def _sets(
+        self,
+        rows: UncheckedProbs,
+        uniforms: FloatArray,
+        thresholds: FloatArray,
+        *,
+        one_per_row: bool,
+    ) -> PredictionSets:
+        """Return the sets by thresholds for the classes (K,) or for the rows (n,)."""
+        matrix = rows.matrix
+        mask = np.empty(matrix.shape, dtype=np.uint8)
+        sizes = np.empty(matrix.shape[0], dtype=np.int64)
+        bad = _scores._prediction_sets(
+            self.score.kernel_arguments(),
+            matrix,
+            rows.tolerance,
+            uniforms,
+            thresholds,
+            one_per_row,
+            self.never_empty,
+            mask,
+            sizes,
+            threads_for(matrix.size),
+        )
+        rows.refuse(bad)
+        nominal = None if isinstance(self.alpha, np.ndarray) else 1.0 - self.alpha
+        return PredictionSets(
+            mask=read_only(mask.view(np.bool_)),
+            sizes=read_only(sizes),
+            classes=self.classes,
+            nominal=nominal,
+            guarantee=self.guarantee,
+        )
+
+    def _alpha_text(self) -> str:
+        if isinstance(self.alpha, np.ndarray):
+            return f"{self.alpha.min():g}..{self.alpha.max():g}"
+        return f"{self.alpha:g}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per class: rows, threshold, and whether always in the set."""
+        import pandas as pd
+
+        names = name_array(self.classes)
+        return pd.DataFrame(
+            {
+                "class": pd.Series(names, dtype=names.dtype),
+                "n": self.class_counts,
+                "threshold": self.thresholds,
+                "always": np.isinf(self.thresholds),
+            }
+        )
+
+    def summary(self) -> Summary:
+        """Return thresholds and what they guarantee, as a statsmodels ``Summary``."""
+        from distfreeuq._base import printing
+        from distfreeuq._base.printing import Table, class_name, number
+
+        def cell(value: object) -> str:
+            if isinstance(value, bool | np.bool_):
+                return "yes" if value else "no"
+            return number(value) if isinstance(value, float) else str(value)
+
+        frame = self.to_frame()
+        rows = [
+            [class_name(row[0]), *(cell(value) for value in row[1:])]
+            for row in frame.itertuples(index=False)
+        ]
+        headers = {"always": "always in the set"}
+        table = Table([headers.get(name, name) for name in frame.columns], rows)
+        facts = [
+            ("Score", self.score.describe(self.randomized)),
+            ("Miscoverage alpha", self._alpha_text()),
+            ("Never empty", "yes" if self.never_empty else "no"),
+            ("Calibration rows", str(self.n)),
+            ("Classes", str(len(self.classes))),
+        ]
+        notes = printing.guarantee_notes(self.guarantee)
+        notes[1:1] = [("Also", also.statement) for also in self.further]
+        return printing.summarise(self.title, facts + self._facts(), [table], notes)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the calibration scores and the threshold."""
+        from distfreeuq import plots
+
+        return plots.calibration_scores(self, ax=ax)

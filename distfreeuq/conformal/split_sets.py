@@ -1,0 +1,222 @@
+"""Split conformal prediction: the exchangeable case, no shift."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from distfreeuq import bounds
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import ArrayLike, FloatMatrix, RandomState
+from distfreeuq._numerics.quantiles import conformal_rank, smallest_sample
+from distfreeuq.conformal.data import (
+    CHOSEN_ELSEWHERE,
+    PAPER_A,
+    CalibrationScores,
+    calibration_scores,
+    warn_small,
+)
+from distfreeuq.conformal.nonconformity import NestedScore
+from distfreeuq.conformal.p_values import weighted_p_values
+from distfreeuq.conformal.results import ConformalResult
+from distfreeuq.guarantees import Guarantee, at_least, at_most
+from distfreeuq.results import read_only
+
+STATED_CONFIDENCE = 0.95
+"""Of the training-conditional statement that is printed without being asked for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SplitConformalResult(ConformalResult):
+    """Split conformal sets: one threshold, the rank-th smallest calibration score.
+
+    Attributes
+    ----------
+    rank : int
+        n + 1 stands for an infinite threshold.
+    """
+
+    rank: int
+
+    def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
+        return weighted_p_values(scores, self.scores, np.ones(self.n), 1.0)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        rank = f"{self.rank} of {self.n}" if self.rank <= self.n else "beyond the last"
+        return [("Rank of the threshold", rank)]
+
+
+def split_conformal(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    *,
+    alpha: float = 0.1,
+    score: str | NestedScore = "aps",
+    randomized: bool = True,
+    never_empty: bool = False,
+    confidence: float | None = None,
+    classes: ArrayLike | None = None,
+    rng: RandomState = None,
+) -> SplitConformalResult:
+    """Prediction sets that hold the true label with probability 1 - alpha, no shift.
+
+    Parameters
+    ----------
+    probs : array_like (n, K), or (n,) for the probability of class 1
+        A classifier's probabilities on calibration rows that it was not fitted on.
+        Rows sum to one. A DataFrame's columns name the classes.
+    labels : array_like (n,)
+        Integers 0..K-1, or names listed in `classes`.
+    alpha : float, default 0.1
+        Miscoverage level in (0, 1).
+    score : str or score object, default "aps"
+        "aps", "lac", "raps", "saps", "rank", "margin", or an object such as ``RAPS()``.
+    randomized : bool, default True
+        Use one uniform per row, for coverage that is exact and not only at least
+        1 - alpha. "lac" and "margin" have no randomised form.
+    never_empty : bool, default False
+        Add the most likely label to every set at prediction.
+    confidence : float, optional
+        With a number such as 0.95: coverage of at least 1 - alpha with that probability
+        over the calibration draw, and not only on average over calibration draws.
+    classes : sequence, optional
+        Class names by column.
+    rng : seed, Generator or None
+        For the randomised scores.
+
+    Returns
+    -------
+    ConformalResult
+        With ``.rank``, the rank of the threshold among the calibration scores.
+
+    Notes
+    -----
+    The threshold is the k-th smallest calibration score, k = ceil((1 - alpha)(n + 1));
+    if k > n it is infinite, every set holds every label, and a
+    `SmallCalibrationWarning` says which n would be enough. If calibration and test rows
+    are exchangeable, coverage is at least 1 - alpha, and exactly k / (n + 1) if no two
+    scores tie (paper A, Thm 1). For i.i.d. rows the coverage given the calibration rows
+    is Beta(k, n + 1 - k), or stochastically larger with ties; `confidence` chooses k by
+    that law.
+
+    Ties: only strictly more likely labels count, so tied labels share a score.
+
+    References
+    ----------
+    .. [A] Podkopaev and Ramdas (2021), "Distribution-free uncertainty quantification
+       for classification under label shift", UAI. Eq. (7), Theorem 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> rng = np.random.default_rng(0)
+    >>> probs = rng.dirichlet([2, 1, 1], size=500)
+    >>> labels = [rng.choice(3, p=row) for row in probs]
+    >>> fit = dfu.split_conformal(probs[:400], labels[:400], alpha=0.1, rng=1)
+    >>> fit
+    <ConformalResult aps alpha=0.1 n=400 K=3>
+    >>> fit.predict(probs[400:], rng=1).evaluate(labels[400:]).coverage
+    0.89
+    """
+    door = Door("split_conformal")
+    calibration = calibration_scores(
+        door,
+        probs,
+        labels,
+        score=score,
+        randomized=randomized,
+        never_empty=never_empty,
+        classes=classes,
+        rng=rng,
+    )
+    level = door.alpha(alpha)
+    if confidence is not None:
+        confidence = door.probability(confidence, "confidence")
+
+    n = calibration.n
+    if confidence is None:
+        rank = min(conformal_rank(n, level), n + 1)
+    else:
+        rank = bounds.pac_rank(n, level, 1.0 - confidence)
+    threshold = calibration.scores[rank - 1] if rank <= n else np.inf
+    if rank > n:
+        _warn_small(n, level, confidence)
+
+    guarantee = _marginal(calibration, level, rank)
+    further: tuple[Guarantee, ...] = ()
+    if confidence is not None:
+        guarantee = _given_calibration(rank, n, 1.0 - level, confidence)
+    elif rank <= n:
+        covered = bounds.beta_coverage_quantile(n, rank, 1.0 - STATED_CONFIDENCE)
+        further = (_given_calibration(rank, n, covered, STATED_CONFIDENCE),)
+    return SplitConformalResult(
+        title="Split conformal prediction sets",
+        thresholds=read_only(np.full(len(calibration.classes), threshold)),
+        alpha=level,
+        confidence=confidence,
+        guarantee=guarantee,
+        further=further,
+        rank=rank,
+        **calibration.fields(),
+    )
+
+
+def _warn_small(n: int, alpha: float, confidence: float | None) -> None:
+    if confidence is None:
+        enough, wanted = smallest_sample(alpha), f"alpha={alpha:g}"
+    else:
+        enough = bounds.pac_smallest_sample(alpha, 1.0 - confidence)
+        wanted = f"alpha={alpha:g} with confidence={confidence:g}"
+    warn_small(
+        f"{n} calibration rows are too few for {wanted}: every set will hold every "
+        f"label. At least {enough} rows are needed."
+    )
+
+
+def _marginal(calibration: CalibrationScores, alpha: float, rank: int) -> Guarantee:
+    """Return Theorem 1, both sides of it where both hold."""
+    n = calibration.n
+    lower = 1.0 - alpha
+    upper: float | None = min(1.0, lower + 1.0 / (n + 1))
+    claim = f"P(Y in C(X)) >= {at_least(lower)} for a new row, in finite samples"
+    if rank > n:
+        lower = upper = 1.0
+        above = "every set holds every label, so that coverage is 1"
+    elif calibration.never_empty:
+        above, upper = "no upper bound, as the most likely label is always added", None
+    elif calibration.tied:
+        above, upper = "no upper bound, as calibration scores tie", None
+    else:
+        above = f"and <= {at_most(lower + 1.0 / (n + 1))} if scores are continuous"
+    return Guarantee(
+        statement=f"{claim}; {above}.",
+        kind="marginal",
+        lower=lower,
+        upper=upper,
+        reference=f"{PAPER_A}, Thm 1",
+        assumptions=(
+            "the calibration rows and the new row are exchangeable",
+            CHOSEN_ELSEWHERE,
+        ),
+    )
+
+
+def _given_calibration(rank: int, n: int, lower: float, confidence: float) -> Guarantee:
+    """Return a lower bound on coverage from its law given the calibration rows."""
+    return Guarantee(
+        statement=(
+            f"with probability >= {at_least(confidence)} over the calibration draw, "
+            f"coverage given the calibration rows is >= {at_least(lower)} (i.i.d. "
+            "rows)."
+        ),
+        kind="training-conditional",
+        lower=lower,
+        confidence=confidence,
+        reference=f"Vovk (2012): Beta({rank}, {n + 1 - rank}) law of coverage",
+        assumptions=(
+            "the calibration rows and the new row are i.i.d.",
+            CHOSEN_ELSEWHERE,
+        ),
+    )

@@ -1,0 +1,197 @@
+"""What `covariate_shift_calibration` returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from scipy import special
+
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
+from distfreeuq._base.persistence import register
+from distfreeuq.binning.results import BinningResult
+from distfreeuq.calibration.logits import read_new_logits
+from distfreeuq.calibration.results import CalibrationResult
+from distfreeuq.covariate_shift.bound_estimate import BoundEstimate
+from distfreeuq.covariate_shift.row_weights import WeightsFrom
+from distfreeuq.density_ratios.diagnostics import effective_sample_size, largest_share
+from distfreeuq.density_ratios.results import DensityRatioResult, read_new_rows
+from distfreeuq.feature_learning.results import FeatureMapResult
+from distfreeuq.guarantees import Guarantee, NoGuarantee
+from distfreeuq.results import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from statsmodels.iolib.summary import Summary
+
+TAKES_PROBS = ("isotonic", "binning")
+"""Calibrators of probabilities rather than logits."""
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class RowUse:
+    """Which rows did what.
+
+    Attributes
+    ----------
+    n_calibration : int
+        Source rows that the calibrator was fitted to.
+    n_target : int or None
+        Target rows that the weights were estimated with, where they were.
+    n_map_source, n_map_target : int or None
+        Other rows, which the feature map was learnt on; None if it was not learnt here.
+    weights_from : str
+        "none", "known" (given as numbers), "held out" (each row's by a fit without it),
+        "given ratio" (fitted elsewhere) or "given ratio's rows" (these are the source
+        rows of the ratio that was given, weighted held out).
+    """
+
+    n_calibration: int
+    n_target: int | None
+    n_map_source: int | None
+    n_map_target: int | None
+    weights_from: WeightsFrom
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CovariateShiftCalibrationResult(Result):
+    """A calibrator fitted to weighted source rows, for use on the target.
+
+    Attributes
+    ----------
+    calibrator : str
+        "temperature", "platt", "vector", "isotonic" or "binning".
+    calibration : CalibrationResult or BinningResult
+        The fitted calibrator.
+    ratio : DensityRatioResult or None
+        What gave the weights; None if they were given as numbers, or there are none.
+    feature_map : FeatureMapResult or None
+        Whose classifier is calibrated, on whose features the ratio was estimated.
+    sample_weight : ndarray (n,)
+        w_hat of the calibration rows; ones without weights.
+    offset : float
+        What was added to them in the calibrator's loss.
+    rows : RowUse
+        Which rows did what.
+    bound : BoundEstimate or None
+        Paper C's bound; None unless weights were estimated.
+    classes : sequence
+        Class names by column.
+    features : sequence or None
+        Names of the columns of x that `predict` takes after feature learning.
+    guarantee : Guarantee or NoGuarantee
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> rng = np.random.default_rng(0)
+    >>> x, new = rng.normal(size=500), rng.normal(0.5, size=500)
+    >>> labels = (rng.random(500) < 1 / (1 + np.exp(-x))).astype(int)
+    >>> fit = dfu.covariate_shift_calibration(2 * x, labels, x, new, rng=0)
+    >>> fit.method, fit.calibration, round(fit.ess)
+    ('IW+temperature', <TemperatureResult T=2.604 nll n=500 K=2>, 380)
+    >>> fit.predict([1.0]).round(3)
+    array([[0.405, 0.595]])
+    """
+
+    calibrator: str
+    calibration: CalibrationResult | BinningResult
+    ratio: DensityRatioResult | None
+    feature_map: FeatureMapResult | None
+    sample_weight: FloatArray
+    offset: float
+    rows: RowUse
+    bound: BoundEstimate | None
+    classes: Classes
+    features: Classes | None
+    guarantee: Guarantee | NoGuarantee
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        return (
+            f"<CovariateShiftCalibrationResult {self.method} "
+            f"n={self.rows.n_calibration} K={len(self.classes)} ess={self.ess:.1f}>"
+        )
+
+    @property
+    def method(self) -> str:
+        """The paper's abbreviation: FL for feature learning, IW for weights."""
+        parts = ["FL"] if self.feature_map is not None else []
+        parts += ["IW"] if self.rows.weights_from != "none" else []
+        return "+".join([*parts, self.calibrator])
+
+    @property
+    def ess(self) -> float:
+        """Effective sample size (sum w)^2 / sum w^2, without the offset."""
+        return effective_sample_size(self.sample_weight)
+
+    @property
+    def largest_share(self) -> float:
+        """Largest part of the total weight that one calibration row carries."""
+        return largest_share(self.sample_weight)
+
+    def predict(self, x: ArrayLike) -> FloatMatrix:
+        """Calibrated probabilities of new target rows, shape (n, K).
+
+        Parameters
+        ----------
+        x : array_like
+            Logits (n, K) of the classifier, columns as in the fit; after feature
+            learning, features (n, d).
+        """
+        door = Door("CovariateShiftCalibrationResult.predict")
+        if self.feature_map is None:
+            logits = read_new_logits(door, x, self.classes, "x")
+        else:
+            assert self.features is not None
+            rows = read_new_rows(door, x, "x", self.features)
+            logits = self.feature_map.network.logits(rows)
+        return self.calibration.predict(calibrator_input(self.calibrator, logits))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the calibrator's own table: parameters, knots or bins.
+
+        The weights are in ``ratio.to_frame()``, the losses of feature learning in
+        ``feature_map.to_frame()``.
+        """
+        return self.calibration.to_frame()
+
+    def summary(self) -> Summary:
+        """Return rows, weights, calibrator and paper C's bound as a ``Summary``."""
+        from distfreeuq.covariate_shift.summary import (
+            summarise_calibration,
+        )
+
+        return summarise_calibration(self)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        kind: Literal["calibrator", "weights"] = "calibrator",
+    ) -> Axes:
+        """Draw what the calibrator draws of itself, or the weights.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        kind : {"calibrator", "weights"}, default "calibrator"
+        """
+        from distfreeuq import plots
+
+        door = Door("CovariateShiftCalibrationResult.plot")
+        if door.choice(kind, "kind", ["calibrator", "weights"]) == "weights":
+            return plots.importance_weights(self.sample_weight, ax=ax)
+        return self.calibration.plot(ax=ax)
+
+
+def calibrator_input(calibrator: str, logits: FloatMatrix) -> FloatMatrix:
+    """Return what the calibrator takes: logits, or their softmax in float64."""
+    if calibrator not in TAKES_PROBS:
+        return logits
+    probs: FloatMatrix = special.softmax(logits.astype("float64", copy=False), axis=1)
+    return probs

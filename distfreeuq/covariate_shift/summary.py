@@ -1,0 +1,158 @@
+"""The printed table of a calibration under covariate shift."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distfreeuq._base import printing
+from distfreeuq._base.printing import Note, Table, number
+from distfreeuq.covariate_shift.bound_estimate import TRIVIAL
+from distfreeuq.density_ratios.diagnostics import support_text
+from distfreeuq.guarantees import at_most
+
+if TYPE_CHECKING:
+    from distfreeuq._base.printing import GuaranteeSummary
+    from distfreeuq.covariate_shift.results import (
+        CovariateShiftCalibrationResult,
+    )
+
+_NAMES = {
+    "temperature": "temperature scaling",
+    "platt": "Platt scaling",
+    "vector": "vector scaling",
+    "isotonic": "isotonic regression",
+    "binning": "histogram binning",
+}
+
+
+def summarise_calibration(
+    result: CovariateShiftCalibrationResult,
+) -> GuaranteeSummary:
+    """Return rows and weights, the calibrator's tables, the bound, and what holds."""
+    own = result.calibration.summary().page
+    shown = {name for name, _ in _facts(result)}
+    facts = [fact for fact in own.facts if fact[0] not in shown]
+    own_notes = [
+        note for note in own.notes if note[0] not in ("Guarantee", "Needs", "By")
+    ]
+    return printing.summarise(
+        f"Covariate shift: {_parts(result)}",
+        [*_facts(result), *facts],
+        [*own.tables, *_bound(result)],
+        [
+            *_rows(result),
+            *_weights(result),
+            *own_notes,
+            *_bound_notes(result),
+            *printing.guarantee_notes(result.guarantee),
+        ],
+    )
+
+
+def _parts(result: CovariateShiftCalibrationResult) -> str:
+    parts = ["learnt features"] if result.feature_map is not None else []
+    parts += ["weighted rows"] if result.rows.weights_from != "none" else []
+    return ", ".join([*parts, _NAMES[result.calibrator]])
+
+
+def _facts(result: CovariateShiftCalibrationResult) -> list[tuple[str, str]]:
+    facts = [
+        ("Calibration rows", str(result.rows.n_calibration)),
+        ("Classes", str(len(result.classes))),
+    ]
+    if result.feature_map is not None:
+        fmap = result.feature_map
+        accuracies = f"{fmap.accuracy_before:.3f}, {fmap.accuracy_after:.3f}"
+        facts.append(("Discriminator of x, psi(x)", accuracies))
+    if result.rows.weights_from == "none":
+        return facts
+    facts += [
+        ("Effective sample size", f"{result.ess:.1f}"),
+        ("Largest share of a row", f"{100.0 * result.largest_share:.2f}%"),
+        ("Mean weight", number(float(result.sample_weight.mean()), 3)),
+        ("Largest weight", number(float(result.sample_weight.max()), 3)),
+    ]
+    if result.offset > 0.0:
+        facts.append(("Added to weights", f"{result.offset:g}"))
+    if result.ratio is not None:
+        auc = result.ratio.auc
+        facts += [
+            ("Density ratio by", result.ratio.method),
+            ("Renyi d_2", number(result.ratio.renyi(2.0), 3)),
+            (
+                "AUC target/source",
+                f"{auc.estimate:.3f} [{auc.low:.3f}, {auc.high:.3f}]",
+            ),
+        ]
+    return facts
+
+
+def _rows(result: CovariateShiftCalibrationResult) -> list[Note]:
+    """Say which rows did what, as independence hangs on it."""
+    rows = result.rows
+    if result.feature_map is None:
+        text = "the classifier must have been fitted on other rows than these"
+    elif rows.n_map_source is None:
+        text = (
+            "the feature map was given, with its classifier; it must have been fitted "
+            "on other rows than these"
+        )
+    else:
+        text = (
+            f"features and classifier were learnt on {rows.n_map_source} other source "
+            f"rows and {rows.n_map_target} other target rows, drawn at random"
+        )
+    how = {
+        "none": "no weights",
+        "known": "weights were given and count as known",
+        "held out": f"each row's weight is by a fit without it, on these rows and "
+        f"{rows.n_target} target rows",
+        "given ratio": "weights are by a ratio that was fitted on other source rows",
+        "given ratio's rows": "these are taken to be the source rows of the ratio that "
+        "was given, and each has its held-out weight",
+    }[rows.weights_from]
+    return [("Rows", f"{text}; {how}.")]
+
+
+def _weights(result: CovariateShiftCalibrationResult) -> list[Note]:
+    if result.ratio is None:
+        return []
+    notes = [("Support", support_text(result.ratio.uncovered))]
+    return notes + [("Note", note) for note in result.ratio.notes]
+
+
+def _bound(result: CovariateShiftCalibrationResult) -> list[Table]:
+    bound = result.bound
+    if bound is None:
+        return []
+    source = "given" if bound.upper_is_given else "largest estimate"
+    rows = [
+        ["E_p[L w], the target's squared error", number(bound.target_error)],
+        ["E_p[L (w + 1/2)], paper C's objective", number(bound.weighted_error)],
+        [f"U, bound on q/p ({source})", f"{bound.upper:.4g}"],
+        ["lambda(U, 1/2)", f"{bound.factor:.4g}"],
+        ["E_r(g_hat - s)^2, discriminator's error", number(bound.discriminator_error)],
+        ["E_r(g - s)^2 if g_hat is calibrated", number(bound.supposed_best_error)],
+        ["bound if so: no certificate", f"{bound.supposed:.4g}"],
+        ["bound without that", at_most(bound.value)],
+    ]
+    return [Table(["paper C, Theorem 1 (repaired)", "estimate"], rows)]
+
+
+def _bound_notes(result: CovariateShiftCalibrationResult) -> list[Note]:
+    bound = result.bound
+    if bound is None:
+        return []
+    verdict = (
+        f"vacuous: at {TRIVIAL:g} or more it says nothing"
+        if bound.is_vacuous
+        else "below the trivial 2, but with estimates in the place of expectations"
+    )
+    return [
+        (
+            "Bound",
+            f"of the squared calibration error on the target, E_q||f - c||^2. The last "
+            f"line is {verdict}. Its first term is an objective to minimise; it is no "
+            "certificate (theory page, 7).",
+        )
+    ]

@@ -1,0 +1,272 @@
+"""Calibration for a target of other covariates: papers B and C in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from distfreeuq._base.arguments import LARGEST, Door
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+    RandomState,
+)
+from distfreeuq._base.arrays import describe
+from distfreeuq._base.repeated_warnings import Retold
+from distfreeuq.binning.histogram import histogram_binning
+from distfreeuq.binning.results import BinningResult
+from distfreeuq.calibration.groupwise import CALIBRATORS
+from distfreeuq.calibration.results import CalibrationResult
+from distfreeuq.covariate_shift.bound_estimate import estimate_bound
+from distfreeuq.covariate_shift.data import (
+    ShiftedRows,
+    learn_features,
+    read_mapping,
+    read_shifted_rows,
+)
+from distfreeuq.covariate_shift.results import (
+    CovariateShiftCalibrationResult,
+    RowUse,
+    calibrator_input,
+)
+from distfreeuq.covariate_shift.row_weights import WeightsFrom, weigh_rows
+from distfreeuq.feature_learning.results import FeatureMapResult
+from distfreeuq.guarantees import Guarantee, NoGuarantee
+from distfreeuq.results import read_only
+
+ALL_CALIBRATORS = (*CALIBRATORS, "binning")
+_ESTIMATED = (
+    "the weights are estimates, so that nothing finite-sample holds on the target; "
+    "what paper C bounds is printed above as an objective, not as a certificate"
+)
+_UNWEIGHTED = (
+    "the rows are not weighted, and what holds on the source need not hold on the "
+    "target"
+)
+
+
+def covariate_shift_calibration(
+    logits: ArrayLike | None,
+    labels: ArrayLike,
+    source: ArrayLike | None,
+    target: ArrayLike | None,
+    *,
+    calibrator: str = "temperature",
+    ratio: Any = "logistic",
+    feature_learning: bool | Mapping[str, Any] | FeatureMapResult = False,
+    loss: str = "nll",
+    offset: float = 0.0,
+    upper: float | None = None,
+    map_share: float = 0.5,
+    ratio_options: Mapping[str, Any] | None = None,
+    calibrator_options: Mapping[str, Any] | None = None,
+    classes: ArrayLike | None = None,
+    rng: RandomState = None,
+    progress: bool = False,
+) -> CovariateShiftCalibrationResult:
+    """Calibrate on labelled source rows for a target whose inputs have moved.
+
+    Parameters
+    ----------
+    logits : array_like (n, K), or (n,) for the log-odds of class 1
+        A classifier's logits on source rows that it was not fitted on. With feature
+        learning, which makes a classifier of its own, they may be None.
+    labels : array_like (n,)
+        Integers 0..K-1, or names listed in `classes`.
+    source : array_like (n, d)
+        Features of the same rows: raw, or the last layer of a network. None if the
+        weights are known.
+    target : array_like (m, d)
+        Features of unlabelled target rows. None if the weights are known.
+    calibrator : {"temperature", "platt", "vector", "isotonic", "binning"}
+        What is fitted to the weighted rows.
+    ratio : str, object, DensityRatioResult, array_like (n,) or None
+        Where the weights w(x) = q(x)/p(x) come from, by default "logistic": a `method`
+        of `density_ratio`, its result, known numbers, or nowhere (None: no weights). A
+        result with as many source rows as are given here is taken to have been fitted
+        on them, and gives each its held-out weight; after feature learning it must be
+        one on ``transform(source)``.
+    feature_learning : bool, mapping or FeatureMapResult, default False
+        Learn features that hide the domain first (paper C, 5.2) and calibrate the
+        classifier on them. A mapping holds options of `indistinguishable_features`; a
+        result must have been fitted on other rows.
+    loss : {"nll", "brier"}, default "nll"
+        Of the temperature. Paper C: "brier".
+    offset : float, default 0
+        Added to every weight in the calibrator's loss. Paper C: 0.5, its weights being
+        1/g - 1/2 = w + 1/2. Paper B: 0. Weights given as numbers must then be on the
+        scale of q/p, with mean about one.
+    upper : float, optional
+        U, a bound on q(x)/p(x), for paper C's bound; by default the largest weight that
+        was estimated.
+    map_share : float, default 0.5
+        Share of the source and of the target rows, drawn at random, on which features
+        are learnt. The rest is for weights and calibration.
+    ratio_options, calibrator_options : mapping, optional
+        Further options of `density_ratio`, such as ``{"clip": "99%"}``, and of the
+        calibrator. Binning of more than two classes has ``mode="top-label"`` unless it
+        is told otherwise.
+    classes : sequence, optional
+        Class names by column.
+    rng : seed, Generator or None
+        For the map's rows, the map, and the ratio.
+    progress : bool, default False
+        Show the progress of feature learning.
+
+    Returns
+    -------
+    CovariateShiftCalibrationResult
+        ``predict(logits)``, or ``predict(features)`` after feature learning.
+
+    Notes
+    -----
+    =================  ==================  ====================  ==================
+    paper's name       `ratio`             `feature_learning`    `loss`, `offset`
+    =================  ==================  ====================  ==================
+    B: weighted        any                 False                 "nll", 0
+    C: Temp.           None                False                 "brier"
+    C: IW+Temp.        a discriminator     False                 "brier", 0.5
+    C: FL+Temp.        None                True                  "brier"
+    C: FL+IW+Temp.     a discriminator     True                  "brier", 0.5
+    =================  ==================  ====================  ==================
+
+    Under covariate shift the weighted loss of source rows has the expectation of the
+    target's loss (paper B, Theorem 4.1), if the weights are right. No source row is
+    weighted by a fit that has seen it, nor calibrates a map that was learnt on it. The
+    standard errors take the weights for known.
+
+    Nothing here can check that the label given the input has the same law in source and
+    target, nor can weights make up for source rows that do not exist: see the ratio's
+    own summary for how much of the target the source covers.
+
+    References
+    ----------
+    .. [B] Pampari and Ermon (2020), "Unsupervised calibration under covariate shift".
+    .. [C] Park, Bastani, Weimer and Lee (2020), "Calibrated prediction with covariate
+       shift via unsupervised domain adaptation", AISTATS.
+
+    Examples
+    --------
+    The classifier is over-confident where x > 0, which the target has more of.
+
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> rng = np.random.default_rng(0)
+    >>> x, new = rng.normal(size=2000), rng.normal(1.0, size=2000)
+    >>> truth = lambda x: np.where(x > 0, 1.0, 2.0) * np.sin(3 * x)
+    >>> labels = (rng.random(2000) < 1 / (1 + np.exp(-truth(x)))).astype(int)
+    >>> logits = 2 * np.sin(3 * x)
+    >>> plain = dfu.temperature_scaling(logits, labels)
+    >>> fit = dfu.covariate_shift_calibration(logits, labels, x, new, rng=0)
+    >>> fit
+    <CovariateShiftCalibrationResult IW+temperature n=2000 K=2 ess=783.7>
+    >>> round(plain.temperature, 2), round(fit.calibration.temperature, 2)
+    (1.44, 1.84)
+    >>> fit.predict(2 * np.sin(3 * new)).shape
+    (2000, 2)
+    """
+    door = Door("covariate_shift_calibration")
+    calibrator = door.choice(calibrator, "calibrator", ALL_CALIBRATORS)
+    offset = door.number(offset, "offset", "a non-negative number", low=0.0, high=1e6)
+    if upper is not None:
+        must = "a positive number, or None"
+        upper = door.number(upper, "upper", must, low=1e-300, high=LARGEST)
+    options = _read_calibrator_options(door, calibrator, loss, calibrator_options)
+    rows = read_shifted_rows(door, logits, labels, source, target, classes)
+    with Retold():
+        learnt = learn_features(
+            door, rows, feature_learning, ratio, map_share, rng, progress
+        )
+        rows = learnt.rows
+        if rows.logits is None:
+            door.refuse("logits", "given, unless features are learnt", "None")
+        weights = weigh_rows(door, rows, ratio, ratio_options, rng)
+        inputs = calibrator_input(calibrator, rows.logits)
+        fit = _fit(calibrator, inputs, rows, weights.source, offset, options)
+        probs = fit.predict(inputs)
+    bound = None
+    if weights.source is not None and weights.target is not None:
+        squared_error = _squared_error(probs, rows.codes)
+        bound = estimate_bound(squared_error, weights.source, weights.target, upper)
+    n = rows.codes.size
+    return CovariateShiftCalibrationResult(
+        calibrator=calibrator,
+        calibration=fit,
+        ratio=weights.ratio,
+        feature_map=learnt.feature_map,
+        sample_weight=read_only(
+            np.ones(n) if weights.source is None else weights.source
+        ),
+        offset=offset,
+        rows=RowUse(
+            n_calibration=n,
+            n_target=None if weights.target is None else weights.target.size,
+            n_map_source=learnt.n_source,
+            n_map_target=learnt.n_target,
+            weights_from=weights.come_from,
+        ),
+        bound=bound,
+        classes=rows.classes,
+        features=None if learnt.feature_map is None else rows.features,
+        guarantee=_guarantee(weights.come_from, offset, fit),
+    )
+
+
+def _read_calibrator_options(
+    door: Door, calibrator: str, loss: str, given: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    loss = door.choice(loss, "loss", ["nll", "brier"])
+    options = read_mapping(door, given, "calibrator_options")
+    for taken in ("sample_weight", "classes", "loss"):
+        if taken in options:
+            door.refuse("calibrator_options", f"without {taken!r}", describe(given))
+    if calibrator == "temperature":
+        return {"loss": loss, **options}
+    if loss != "nll":
+        must = "'nll' for every calibrator but the temperature"
+        door.refuse("loss", must, f"{loss!r} with {calibrator!r}")
+    return options
+
+
+def _fit(
+    calibrator: str,
+    inputs: FloatMatrix,
+    rows: ShiftedRows,
+    weights: FloatArray | None,
+    offset: float,
+    options: dict[str, Any],
+) -> CalibrationResult | BinningResult:
+    shared: dict[str, Any] = {
+        "sample_weight": None if weights is None else weights + offset,
+        "classes": rows.classes,
+    }
+    labels = rows.named_labels()
+    if calibrator != "binning":
+        return CALIBRATORS[calibrator](inputs, labels, **shared, **options)
+    if len(rows.classes) > 2:
+        options = {"mode": "top-label"} | options
+    return histogram_binning(inputs, labels, **shared, **options)
+
+
+def _squared_error(probs: FloatMatrix, codes: IntArray) -> FloatArray:
+    """Return ||f(x) - y||^2 of every row, shape (n,)."""
+    residual = probs.astype(np.float64)
+    residual[np.arange(codes.size), codes] -= 1.0
+    return np.asarray(np.einsum("ij,ij->i", residual, residual))
+
+
+def _guarantee(
+    come_from: WeightsFrom, offset: float, fit: CalibrationResult | BinningResult
+) -> Guarantee | NoGuarantee:
+    """Return what holds on the target: with known weights, what the calibrator has."""
+    if come_from == "none":
+        return NoGuarantee(_UNWEIGHTED)
+    if come_from != "known":
+        return NoGuarantee(_ESTIMATED)
+    if offset > 0.0:
+        return NoGuarantee("an offset makes the weights others than q(x)/p(x)")
+    return fit.guarantee

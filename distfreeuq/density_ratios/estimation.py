@@ -1,0 +1,271 @@
+"""Estimate how much likelier each x is in the target than in the source."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    FloatArray,
+    RandomState,
+)
+from distfreeuq._base.arrays import describe
+from distfreeuq._base.random_streams import stream
+from distfreeuq.density_ratios.data import read_samples
+from distfreeuq.density_ratios.diagnostics import (
+    auc_interval,
+    effective_sample_size,
+    support_text,
+    uncovered_share,
+)
+from distfreeuq.density_ratios.methods import estimate, read_options
+from distfreeuq.density_ratios.results import DensityRatioResult
+from distfreeuq.density_ratios.weight_pipeline import condition
+from distfreeuq.exceptions import SupportWarning
+from distfreeuq.guarantees import NoGuarantee
+from distfreeuq.results import read_only
+
+_WORTH_A_WARNING = 0.02
+_FEW_ROWS = 30.0
+_FAR_FROM_ONE = 2.0
+_REASON = (
+    "the weights are estimates, and no finite sample bounds their error without "
+    "assumptions on the densities; what is weighted by them is right only as far as "
+    "they are"
+)
+
+
+def density_ratio(
+    source: ArrayLike,
+    target: ArrayLike,
+    *,
+    method: Any = "logistic",
+    calibrate: bool = True,
+    normalize: bool = True,
+    flatten: float = 1.0,
+    clip: Any = None,
+    n_folds: int = 5,
+    ridge: ArrayLike | None = None,
+    n_hidden: int | None = None,
+    n_neighbors: int | None = None,
+    n_kernels: int | None = None,
+    bandwidth: ArrayLike | None = None,
+    relative: float | None = None,
+    rng: RandomState = None,
+    progress: bool = False,
+) -> DensityRatioResult:
+    """Estimate importance weights w(x) = q(x)/p(x) from unlabelled rows.
+
+    Parameters
+    ----------
+    source : array_like (n_source, d), or (n_source,) for one feature
+        Features of the source rows, finite. A DataFrame's columns name them.
+    target : array_like (n_target, d)
+        Features of the target rows.
+    method : str or object, default "logistic"
+        A discriminator, "logistic" (ridge regression on standardised features), "mlp"
+        (a network with one hidden layer) or any object with ``fit(x, y)`` and
+        ``predict_proba(x)`` (fitted to y = 0 for source and 1 for target, in deep
+        copies); or, for few features, "knn" (nearest neighbours), "ulsif", "rulsif"
+        (least squares with Gaussian kernels) or "kliep" (their maximum likelihood).
+    calibrate : bool, default True
+        Fit a temperature to held-out rows of each discriminator (paper C). The other
+        methods have none.
+    normalize : bool, default True
+        Divide the weights by their mean over the source rows.
+    flatten : float, default 1
+        Power to raise ratios to, from 0 (equal weights) to 1 (as estimated).
+    clip : number, text or pair of these, optional
+        Largest weight, or smallest and largest, before they are normalised. A text such
+        as "99%" is that quantile of the source rows' own.
+    n_folds : int, default 5
+        For cross-fitting; at most the number of rows of either sample, and at least 3
+        with `calibrate`. "knn" leaves out one row at a time instead.
+    ridge : float, or array_like of values to choose from
+        "logistic" (default 1): half the factor of the squared coefficients beside the
+        sum of the log losses. "ulsif" and "rulsif": to choose from by leave-one-out,
+        by default 9 values from 0.001 to 10.
+    n_hidden : int, optional
+        Of "mlp"; by default 32.
+    n_neighbors : int, optional
+        Of "knn"; by default the square root of the number of source rows.
+    n_kernels : int, optional
+        Of "ulsif", "rulsif" and "kliep": kernels, centred at target rows drawn at
+        random; by default 100.
+    bandwidth : float, or array_like of values to choose from
+        Standard deviations of these kernels, on standardised features; by default 9
+        values from a tenth to three times the median distance.
+    relative : float, optional
+        Of "rulsif": share of the target in the denominator, by default 0.1.
+    rng : seed, Generator or None
+        Deals the folds, draws kernels and initialises networks.
+    progress : bool, default False
+        Show a progress bar for networks and for an estimator of your own.
+
+    Returns
+    -------
+    DensityRatioResult
+        ``.source_weight`` for the source rows, ``.weight(x)`` for new ones, and
+        diagnostics: ``.ess``, ``.renyi(order)``, ``.auc``, ``.uncovered``, ``.upper``.
+
+    Warns
+    -----
+    SupportWarning
+        If 2% of the target rows or more lie where the source has almost no data, or if
+        the weights are worth fewer than 30 rows.
+
+    Notes
+    -----
+    Nothing here sees a label. No source row is weighted by a fit that has seen it: of
+    the `n_folds` folds, a discriminator is fitted on all but two, its temperature is
+    taken from one of these, and the other is weighted. ``weight`` uses one more fit, on
+    all rows. What is chosen once on all rows is the standardisation and, for kernels,
+    bandwidth and ridge.
+
+    A discriminator's odds become ratios by the samples' own sizes, w = (n_source /
+    n_target) P(target | x) / P(source | x) [1]_. Then, in this order, ratios are
+    limited to [1/n_target, n_source], flattened, clipped, and normalised; the summary
+    shows the effect of each step.
+
+    References
+    ----------
+    .. [1] Pampari and Ermon (2020), "Unsupervised calibration under covariate shift",
+       section 4.2; Bickel, Brueckner and Scheffer (2007), ICML.
+    .. [2] Park, Bastani, Weimer and Lee (2020), "Calibrated prediction with covariate
+       shift via unsupervised domain adaptation", AISTATS.
+    .. [3] Kanamori, Hido and Sugiyama (2009), JMLR 10 (uLSIF); Yamada, Suzuki,
+       Kanamori, Hachiya and Sugiyama (2011), NIPS (RuLSIF); Sugiyama et al. (2008),
+       Annals of the Institute of Statistical Mathematics 60 (KLIEP).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> rng = np.random.default_rng(0)
+    >>> source, target = rng.normal(size=900), rng.normal(1.0, size=700)
+    >>> ratio = dfu.density_ratio(source, target, rng=0)
+    >>> ratio.weight([-1.0, 0.5, 2.0]).round(2)  # truly exp(x - 1/2)
+    array([0.21, 1.03, 4.96])
+    >>> round(ratio.renyi(2), 2), round(ratio.auc.estimate, 2)
+    (3.16, 0.77)
+    """
+    door = Door("density_ratio")
+    source_rows, target_rows, features = read_samples(door, source, target)
+    n_source, n_target = source_rows.shape[0], target_rows.shape[0]
+    options = read_options(
+        door,
+        method,
+        calibrate=door.flag(calibrate, "calibrate"),
+        progress=door.flag(progress, "progress"),
+        n_source=n_source,
+        n_target=n_target,
+        n_folds=n_folds,
+        ridge=ridge,
+        n_hidden=n_hidden,
+        n_neighbors=n_neighbors,
+        n_kernels=n_kernels,
+        bandwidth=bandwidth,
+        relative=relative,
+    )
+    normalize = door.flag(normalize, "normalize")
+    flatten = door.number(flatten, "flatten", "a number from 0 to 1", low=0.0, high=1.0)
+    ends = _read_clip(door, clip)
+    found = estimate(
+        options,
+        source_rows,
+        target_rows,
+        stream(rng, "split", door.caller),
+        stream(rng, "fit", door.caller),
+    )
+    conditioning = condition(
+        found.source_ratio, n_target, flatten=flatten, clip=ends, normalize=normalize
+    )
+    uncovered = uncovered_share(found.source_ratio, found.target_ratio)
+    source_weight = conditioning.weights(found.source_ratio)
+    result = DensityRatioResult(
+        method=options.name,
+        model=found.model,
+        source_weight=read_only(source_weight),
+        target_weight=read_only(conditioning.weights(found.target_ratio)),
+        source_ratio=read_only(found.source_ratio),
+        target_ratio=read_only(found.target_ratio),
+        conditioning=conditioning,
+        held_out=options.held_out,
+        auc=auc_interval(found.source_ratio, found.target_ratio, cross_fitted=True),
+        uncovered=uncovered,
+        features=features,
+        notes=(*found.notes, *_mean_note(found.source_ratio)),
+        guarantee=NoGuarantee(_REASON),
+    )
+    _warn(uncovered, effective_sample_size(source_weight), n_source)
+    return result
+
+
+_CLIP = 'a positive number, a quantile such as "99%", or a pair (smallest, largest)'
+
+
+def _read_clip(door: Door, clip: Any) -> tuple[float | str, float | str] | None:
+    if clip is None:
+        return None
+    if isinstance(clip, tuple | list):
+        if len(clip) != 2:
+            door.refuse("clip", _CLIP, describe(clip))
+        low, high = (
+            _read_end(door, end, clip, zero=i == 0) for i, end in enumerate(clip)
+        )
+        if type(low) is type(high) and _size(low) >= _size(high):
+            door.refuse("clip", _CLIP, describe(clip))
+        return low, high
+    return 0.0, _read_end(door, clip, clip, zero=False)
+
+
+def _read_end(door: Door, end: Any, clip: Any, *, zero: bool) -> float | str:
+    if isinstance(end, str):
+        try:
+            percent = float(end[:-1]) if end.endswith("%") else np.nan
+        except ValueError:
+            percent = np.nan
+        if not 0.0 <= percent <= 100.0:
+            door.refuse("clip", _CLIP, describe(clip))
+        return end
+    number = door.number(end, "clip", _CLIP, low=0.0)
+    if number == 0.0 and not zero:
+        door.refuse("clip", _CLIP, describe(clip))
+    return number
+
+
+def _size(end: float | str) -> float:
+    return float(end.rstrip("%")) if isinstance(end, str) else end
+
+
+def _mean_note(source_ratio: FloatArray) -> list[str]:
+    """Say so if the ratio's mean over the source, in truth one, is far from it."""
+    mean = float(source_ratio.mean())
+    if 1.0 / _FAR_FROM_ONE <= mean <= _FAR_FROM_ONE:
+        return []
+    return [
+        f"the estimated ratio has mean {mean:.3g} over the source rows, where the true "
+        "one has mean 1: its weights, their divergences and their effective sample "
+        "size are not to be relied on."
+    ]
+
+
+def _warn(uncovered: float, ess: float, n_source: int) -> None:
+    if uncovered >= _WORTH_A_WARNING:
+        warnings.warn(
+            support_text(uncovered)
+            + " No weights can stand in for the rows that are missing there.",
+            SupportWarning,
+            stacklevel=3,
+        )
+    elif ess < min(_FEW_ROWS, 0.5 * n_source):
+        warnings.warn(
+            f"The weights of the {n_source} source rows are worth {ess:.1f} rows "
+            "(effective sample size): what they weigh is hardly estimated.",
+            SupportWarning,
+            stacklevel=3,
+        )

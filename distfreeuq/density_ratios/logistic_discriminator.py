@@ -1,0 +1,120 @@
+"""Logistic regression that tells target rows from source rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from distfreeuq._base.array_types import BoolArray, BoolMatrix, FloatArray, FloatMatrix
+from distfreeuq._base.persistence import register
+from distfreeuq._numerics.blas import on_one_blas_thread
+from distfreeuq._numerics.logistic_regression import LogisticRows
+from distfreeuq._numerics.networks import standardisation
+from distfreeuq.results import read_only
+
+_MOST_FOR_INFERENCE = 250_000
+"""Entries of the matrix up to which statsmodels fits it in a fraction of a second."""
+_BLOCK_ENTRIES = 1 << 15
+_SEPARATED = 25.0
+"""Log-odds of the unpenalised fit beyond which it has run away: separated samples."""
+
+
+@register
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LinearDiscriminator:
+    """Log-odds of target against source, linear in standardised features.
+
+    Attributes
+    ----------
+    center, scale : ndarray (d,)
+        Of the standardisation.
+    coef : ndarray (d,)
+        By standard deviation of each feature; from the ridge fit.
+    intercept : float
+    glm_coef, glm_std_err : ndarray (d,) or None
+        statsmodels' maximum likelihood estimates without ridge, and their standard
+        errors; None for large or separated samples.
+    """
+
+    center: FloatArray
+    scale: FloatArray
+    coef: FloatArray
+    intercept: float
+    glm_coef: FloatArray | None
+    glm_std_err: FloatArray | None
+
+    def log_odds(self, x: FloatMatrix) -> FloatArray:
+        """Return log P(target | x) / P(source | x), shape (n,)."""
+        return np.asarray((x - self.center) / self.scale @ self.coef + self.intercept)
+
+
+class LogisticLearner:
+    """Ridge fits on chosen rows of one pooled sample.
+
+    The penalty is ridge/2 times the sum of squared coefficients of standardised
+    features, beside the *sum* of the log losses (so scikit-learn's C is 1/ridge). The
+    intercept is free.
+
+    Parameters
+    ----------
+    x : ndarray (n, d)
+        Source rows, then target rows.
+    is_target : ndarray (n,)
+    ridge : float
+        Positive: it keeps coefficients finite where the samples are separable, and
+        unique where d > n.
+    """
+
+    def __init__(self, x: FloatMatrix, is_target: BoolArray, ridge: float) -> None:
+        self.center, self.scale = standardisation(x)
+        n, d = x.shape
+        design = np.empty((n, d + 1))
+        step = max(1, _BLOCK_ENTRIES // (d + 1))
+        for start in range(0, n, step):  # blocks that stay in the cache
+            block = slice(start, start + step)
+            away = x[block] - self.center
+            np.divide(away, self.scale, out=design[block, :d])
+        design[:, d] = 1.0
+        penalty = np.append(np.full(d, ridge), 0.0)
+        self.rows = LogisticRows(design, is_target.astype(np.float64), penalty)
+        self.theta, self.metric = self.rows.fit_everyone()
+
+    def everyone(self) -> LinearDiscriminator:
+        """Return the fit on all rows, with statsmodels' inference if it is cheap."""
+        coef, std_err = self._inference()
+        return LinearDiscriminator(
+            center=read_only(self.center),
+            scale=read_only(self.scale),
+            coef=read_only(self.theta[:-1]),
+            intercept=float(self.theta[-1]),
+            glm_coef=coef,
+            glm_std_err=std_err,
+        )
+
+    @on_one_blas_thread
+    def held_out_log_odds(self, fits: BoolMatrix) -> FloatMatrix:
+        """Return all rows' log-odds (n, r) by fits on the rows that r columns mark."""
+        thetas = self.rows.fit_parts(fits, self.theta, self.metric)
+        return np.asarray(self.rows.design @ thetas)
+
+    def _inference(self) -> tuple[FloatArray | None, FloatArray | None]:
+        design = self.rows.design
+        n, p = design.shape
+        if design.size > _MOST_FOR_INFERENCE or n < 5 * p:
+            return None, None
+        import statsmodels.api as sm
+
+        varies = np.append(design[:, :-1].any(axis=0), True)
+        with warnings.catch_warnings():  # of separation, which is judged above
+            warnings.simplefilter("ignore")
+            model = sm.GLM(
+                self.rows.labels, design[:, varies], family=sm.families.Binomial()
+            )
+            fit = model.fit()
+        if float(np.abs(model.exog @ fit.params).max()) > _SEPARATED:
+            return None, None
+        coef, std_err = np.full((2, p), np.nan)
+        coef[varies], std_err[varies] = fit.params, fit.bse
+        return read_only(coef[:-1]), read_only(std_err[:-1])

@@ -1,0 +1,246 @@
+"""What `density_ratio` returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from distfreeuq import bounds
+from distfreeuq._base import class_labels
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
+from distfreeuq._base.arrays import listed, shape_of
+from distfreeuq.density_ratios.diagnostics import (
+    Auc,
+    effective_sample_size,
+    largest_share,
+)
+from distfreeuq.density_ratios.discriminators import (
+    DiscriminatorRatio,
+    UserDiscriminator,
+)
+from distfreeuq.density_ratios.weight_pipeline import STAGES, Conditioning
+from distfreeuq.exceptions import InputError
+from distfreeuq.guarantees import NoGuarantee
+from distfreeuq.results import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from statsmodels.iolib.summary import Summary
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DensityRatioResult(Result):
+    """Estimated ratios q(x)/p(x) of target to source, and how far to trust them.
+
+    Attributes
+    ----------
+    method : str
+        The method's name, or the class name of the user's estimator.
+    model : RatioModel
+        Fitted on all rows; `weight` asks it.
+    source_weight : ndarray (n_source,)
+        Weights of the source rows, each by a fit that has not seen the row.
+    target_weight : ndarray (n_target,)
+        The same for the target rows: for diagnostics, not for weighting.
+    source_ratio, target_ratio : ndarray
+        Estimated ratios of the same rows before conditioning.
+    conditioning : Conditioning
+        How ratios become weights.
+    held_out : str
+        How rows were kept from the fits that weight them.
+    auc : Auc
+        How well held-out ratios tell target from source rows.
+    uncovered : float
+        Share of target rows where the source has almost no data: the ratio, scaled to
+        mean one on the source, exceeds 20.
+    features : sequence
+        Names of the columns of x.
+    notes : tuple of str
+        What a reader of the numbers should know.
+    guarantee : NoGuarantee
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> rng = np.random.default_rng(0)
+    >>> source, target = rng.normal(size=(900, 2)), rng.normal([1, 0], 1, (700, 2))
+    >>> ratio = dfu.density_ratio(source, target, rng=0)
+    >>> ratio
+    <DensityRatioResult logistic n_source=900 n_target=700 d=2 ess=422.7>
+    >>> ratio.weight([[-1, 0], [0, 0], [1, 0]]).round(2)  # truly exp(x_1 - 1/2)
+    array([0.26, 0.66, 1.66])
+    """
+
+    method: str
+    model: Any
+    source_weight: FloatArray
+    target_weight: FloatArray
+    source_ratio: FloatArray
+    target_ratio: FloatArray
+    conditioning: Conditioning
+    held_out: str
+    auc: Auc
+    uncovered: float
+    features: Classes
+    notes: tuple[str, ...]
+    guarantee: NoGuarantee
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        return (
+            f"<DensityRatioResult {self.method} n_source={self.n_source} "
+            f"n_target={self.n_target} d={len(self.features)} ess={self.ess:.1f}>"
+        )
+
+    @property
+    def n_source(self) -> int:
+        """Number of source rows."""
+        return self.source_weight.size
+
+    @property
+    def n_target(self) -> int:
+        """Number of target rows."""
+        return self.target_weight.size
+
+    @property
+    def ess(self) -> float:
+        """Effective sample size (sum w)^2 / sum w^2 of the source rows."""
+        return effective_sample_size(self.source_weight)
+
+    @property
+    def largest_share(self) -> float:
+        """Largest part of the total weight that one source row carries."""
+        return largest_share(self.source_weight)
+
+    @property
+    def upper(self) -> float:
+        """U: no weight that this result gives to any row is larger.
+
+        It bounds the estimate. That the true ratio is bounded, too, is an assumption.
+        """
+        return self.conditioning.upper
+
+    def renyi(self, order: float = 2.0) -> float:
+        """Estimate the divergence d_order(target || source) from the source weights.
+
+        Of the target that the weights imply: flattened and clipped ones imply less of a
+        shift than there is.
+
+        Parameters
+        ----------
+        order : float, default 2
+            At least 1; +inf is allowed. Paper B's d_{a+1} has order a + 1.
+
+        See Also
+        --------
+        distfreeuq.bounds.renyi_from_weights
+        """
+        must = "a number of at least 1, or inf"
+        order = Door("DensityRatioResult.renyi").number(order, "order", must, low=1.0)
+        return bounds.renyi_from_weights(self.source_weight, order)
+
+    def weight(self, x: ArrayLike) -> FloatArray:
+        """Weights of new rows, shape (n,), by the fit on all rows.
+
+        On the scale of `source_weight`. For the source rows themselves use that: this
+        fit has seen them.
+
+        Parameters
+        ----------
+        x : array_like (n, d)
+            Features as in the fit; (n,) if there was one.
+        """
+        return self.weight_by(Door("DensityRatioResult.weight"), x, "x")
+
+    def weight_by(self, door: Door, x: ArrayLike, parameter: str) -> FloatArray:
+        """Return the weights of rows that another function was given."""
+        rows = read_new_rows(door, x, parameter, self.features)
+        return self.conditioning.weights(self.model.ratio(rows))
+
+    def effects(self) -> pd.DataFrame:
+        """Return a row per step of the conditioning: what it did to the weights."""
+        import pandas as pd
+
+        stages = self.conditioning.stages(self.source_ratio)
+        return pd.DataFrame(
+            {
+                "step": list(STAGES),
+                "mean": [float(stages[s].mean()) for s in STAGES],
+                "smallest": [float(stages[s].min()) for s in STAGES],
+                "largest": [float(stages[s].max()) for s in STAGES],
+                "ess": [effective_sample_size(stages[s]) for s in STAGES],
+                "largest_share": [largest_share(stages[s]) for s in STAGES],
+            }
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per row of source and target: its ratio and its weight."""
+        import pandas as pd
+
+        rows = [np.arange(self.n_source), np.arange(self.n_target)]
+        return pd.DataFrame(
+            {
+                "sample": np.repeat(["source", "target"], [r.size for r in rows]),
+                "row": np.concatenate(rows),
+                "ratio": np.concatenate([self.source_ratio, self.target_ratio]),
+                "weight": np.concatenate([self.source_weight, self.target_weight]),
+            }
+        )
+
+    def summary(self) -> Summary:
+        """Return weights, divergences and their warnings, as a ``Summary``."""
+        from distfreeuq.density_ratios.summary import summarise_density_ratio
+
+        return summarise_density_ratio(self)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the weights of the source rows, and where the target rows lie."""
+        from distfreeuq import plots
+
+        return plots.density_ratio_weights(self, ax=ax)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the result to a file, as every result; not with a user's estimator.
+
+        Parameters
+        ----------
+        path : str or path-like
+            An existing file is replaced.
+        """
+        self.refuse_to_save_users_estimator()
+        # super() without arguments does not work in slotted dataclasses
+        Result.save(self, path)
+
+    def refuse_to_save_users_estimator(self) -> None:
+        """Raise an InputError that says why, if there is one."""
+        own = self.model
+        if isinstance(own, DiscriminatorRatio) and isinstance(
+            own.discriminator, UserDiscriminator
+        ):
+            raise InputError(
+                f"A density ratio by your own {self.method} cannot be saved: what that "
+                "object is made of is unknown here, and files without pickle hold "
+                "arrays and text only. Save your estimator its own way, and the "
+                "weights as arrays."
+            )
+
+
+def read_new_rows(
+    door: Door, x: ArrayLike, parameter: str, features: Classes
+) -> FloatMatrix:
+    """Return a checked matrix with the columns of the fit."""
+    rows = door.features(x, parameter)
+    if rows.shape[1] != len(features):
+        must = f"of shape (n, {len(features)}), as in the fit"
+        door.refuse(parameter, must, shape_of(rows))
+    columns = class_labels.column_names(door, x, parameter)
+    if columns is not None and class_labels.contradict(columns, features):
+        must = f"with the fit's columns in the fit's order, {listed(features)}"
+        door.refuse(parameter, must, listed(columns))
+    return rows

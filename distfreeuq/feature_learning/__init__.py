@@ -1,0 +1,1 @@
+"""Features on which source and target are hard to tell apart."""

@@ -1,0 +1,327 @@
+"""Features on which source and target are hard to tell apart (paper C, 5.2)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    FloatMatrix,
+    RandomState,
+)
+from distfreeuq._base.random_streams import stream
+from distfreeuq._numerics.blas import on_one_blas_thread
+from distfreeuq._numerics.networks import (
+    Network,
+    as_network,
+    fit_network,
+    standardisation,
+    unchanged,
+)
+from distfreeuq.density_ratios.data import read_labels, read_samples
+from distfreeuq.exceptions import TrainingStoppedWarning
+from distfreeuq.feature_learning.adversarial_training import (
+    AdversarialTraining,
+    TrainingOptions,
+    domain_rows,
+)
+from distfreeuq.feature_learning.results import FeatureMapResult
+from distfreeuq.guarantees import NoGuarantee
+from distfreeuq.results import read_only
+
+LARGEST_NETWORK = 50_000_000
+"""Weights of the classifier and of the discriminator; Adam keeps three of each."""
+_TESTED = 0.25
+"""Share of the rows on which discriminators are judged."""
+_REASON = (
+    "features that look alike in source and target can still mean different labels; "
+    "that the label given the features has the same law in both is an assumption, and "
+    "unlabelled rows cannot check it"
+)
+
+
+def indistinguishable_features(
+    source: ArrayLike,
+    labels: ArrayLike,
+    target: ArrayLike,
+    *,
+    n_hidden: int,
+    n_hidden_discriminator: int | None = None,
+    reversal: float = 1.0,
+    warm_up: int = 10,
+    n_epochs: int = 100,
+    stop_below: float = 0.2,
+    patience: int = 10,
+    dropout: float = 0.5,
+    discriminator_steps: int = 1,
+    batch_size: int = 64,
+    learning_rate: float = 1e-3,
+    standardize: bool = True,
+    classes: ArrayLike | None = None,
+    rng: RandomState = None,
+    progress: bool = False,
+) -> FeatureMapResult:
+    """Learn features that tell the label but hardly tell source from target.
+
+    Parameters
+    ----------
+    source : array_like (n_source, d), or (n_source,) for one feature
+        Features of labelled source rows: raw, or the last layer of a network.
+    labels : array_like (n_source,)
+        Integers 0..K-1, or names listed in `classes`.
+    target : array_like (n_target, d)
+        Features of unlabelled target rows.
+    n_hidden : int
+        Number of learnt features.
+    n_hidden_discriminator : int, optional
+        Hidden units of the discriminator; by default as many.
+    reversal : float, default 1
+        How much the features work against the discriminator; 0 for not at all.
+    warm_up : int, default 10
+        Epochs over which `reversal` grows from 0, evenly.
+    n_epochs : int, default 100
+        Longest training.
+    stop_below : float, default 0.2
+        Training ends when the discriminator's mean NLL on the training rows has stayed
+        below this: it has become too confident for its gradient to help. 0 for never.
+    patience : int, default 10
+        For so many epochs in a row, all of them after the warm-up.
+    dropout : float, default 0.5
+        Share of the discriminator's hidden units that are left out at each step.
+    discriminator_steps : int, default 1
+        Steps of the discriminator for one of the feature map: more of them cost time
+        and keep the discriminator closer to the best one.
+    batch_size : int, default 64
+        Source rows per minibatch, and as many target rows.
+    learning_rate : float, default 0.001
+        Of Adam, for both networks.
+    standardize : bool, default True
+        Whether columns are first centred and scaled, by all rows given. For pixels,
+        False does better.
+    classes : sequence, optional
+        Class names. By default the labels are 0..K-1, K - 1 being the largest.
+    rng : seed, Generator or None
+        Draws starting weights, minibatches and dropout. A seed fixes the result.
+    progress : bool, default False
+        Show a progress bar.
+
+    Returns
+    -------
+    FeatureMapResult
+
+    Warns
+    -----
+    TrainingStoppedWarning
+        If `stop_below` ended the training.
+
+    Notes
+    -----
+    The map is one layer, psi(x) = max(0, A'x + a). A linear classifier on psi(x) and a
+    discriminator with one hidden layer on psi(x) are trained together with it, by
+    minibatches and Adam; the gradient that reaches psi from the discriminator is
+    multiplied by minus `reversal`. Then psi is kept and a discriminator is trained anew
+    on it, which is what the summary's accuracies are about: one that was fooled during
+    training says little, as a fresh one often still tells the domains apart.
+
+    The divergence of two laws shrinks under any map, so that weights on psi(x) vary
+    less than on x. Whether they are the right weights is another question: the label
+    given psi(x) must have the same law in source and target.
+
+    Rows that trained the map must not calibrate its logits.
+
+    An epoch costs about 8 n (h (d + K) + g h) operations, where n is twice the number
+    of rows of the larger sample, h is `n_hidden` and g `n_hidden_discriminator`
+    (`epoch_operations` of the result; how fast they are is in the benchmarks). The data
+    are copied once, as float64. Networks beyond 50 million weights are refused: if you
+    have one of your own, pass its features here, or to `density_ratio` and
+    `covariate_shift_calibration`.
+
+    References
+    ----------
+    .. [C] Park, Bastani, Weimer and Lee (2020), "Calibrated prediction with covariate
+       shift via unsupervised domain adaptation", AISTATS, section 5.2.
+    .. [1] Ganin et al. (2016), "Domain-adversarial training of neural networks", JMLR.
+
+    Examples
+    --------
+    Two features; the label depends on the first, the domain on the second.
+
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> rng = np.random.default_rng(0)
+    >>> source, target = rng.normal(size=(400, 2)), rng.normal(size=(400, 2))
+    >>> target[:, 1] += 3.0
+    >>> labels = (source[:, 0] > 0).astype(int)
+    >>> fit = dfu.indistinguishable_features(
+    ...     source, labels, target, n_hidden=8, learning_rate=0.005, rng=0
+    ... )
+    >>> fit
+    <FeatureMapResult d=2 n_hidden=8 K=2 epochs=100>
+    >>> fit.transform(target).shape
+    (400, 8)
+    >>> fit.accuracy_before > 0.85 > fit.accuracy_after
+    True
+    """
+    door = Door("indistinguishable_features")
+    source_rows, target_rows, features = read_samples(door, source, target)
+    names, codes = read_labels(door, labels, classes, source_rows.shape[0])
+    options = _read_options(
+        door,
+        d=source_rows.shape[1],
+        n_hidden=n_hidden,
+        n_hidden_discriminator=n_hidden_discriminator,
+        reversal=reversal,
+        warm_up=warm_up,
+        n_epochs=n_epochs,
+        stop_below=stop_below,
+        patience=patience,
+        dropout=dropout,
+        discriminator_steps=discriminator_steps,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+    )
+    progress = door.flag(progress, "progress")
+    both = np.concatenate([source_rows, target_rows], dtype=np.float64)
+    center, scale = (
+        standardisation(both)
+        if door.flag(standardize, "standardize")
+        else unchanged(both.shape[1])
+    )
+    both = (both - center) / scale
+    n_source = source_rows.shape[0]
+    generator = stream(rng, "fit", door.caller)
+
+    training = AdversarialTraining(
+        both[:n_source], codes, both[n_source:], len(names), options, generator
+    )
+    losses, stopped = _train(training, options, progress)
+    network = as_network(training.classifier, center, scale)
+    plain = as_network(training.classifier, *unchanged(both.shape[1]))
+    judges = stream(rng, "split", door.caller)
+    before = _judge(both, n_source, options, judges)
+    after = _judge(plain.hidden(both), n_source, options, judges)
+    decisions = plain.logits(both[:n_source]).argmax(axis=1)
+    if stopped is not None:
+        warnings.warn(
+            f"Training ended after epoch {stopped} of {options.n_epochs}: for "
+            f"{options.patience} epochs the discriminator's loss was below "
+            f"{options.stop_below:g}, at last {losses[-1, 1]:.3g}. It told source from "
+            "target too well for the features to learn against it.",
+            TrainingStoppedWarning,
+            stacklevel=2,
+        )
+    return FeatureMapResult(
+        network=network,
+        discriminator=after.network,
+        classes=names,
+        features=features,
+        n_source=n_source,
+        n_target=both.shape[0] - n_source,
+        classifier_loss=read_only(losses[:, 0].copy()),
+        discriminator_loss=read_only(losses[:, 1].copy()),
+        stopped=stopped,
+        n_epochs=options.n_epochs,
+        source_accuracy=float((decisions == codes).mean()),
+        accuracy_before=before.accuracy,
+        accuracy_after=after.accuracy,
+        n_tested=after.n_tested,
+        reversal=options.reversal,
+        dropout=options.dropout,
+        stop_below=options.stop_below,
+        warm_up=options.warm_up,
+        discriminator_steps=options.discriminator_steps,
+        guarantee=NoGuarantee(_REASON),
+    )
+
+
+def _read_options(door: Door, *, d: int, **given: Any) -> TrainingOptions:
+    n_hidden = door.count(given["n_hidden"], "n_hidden", low=1)
+    other = given["n_hidden_discriminator"]
+    if other is not None:
+        other = door.count(other, "n_hidden_discriminator", low=1)
+    n_other = n_hidden if other is None else other
+    if n_hidden * (d + n_other) > LARGEST_NETWORK:
+        must = f"so small that the networks have at most {LARGEST_NETWORK} weights"
+        door.refuse("n_hidden", must, f"{n_hidden} with {d} columns")
+    share = "a number from 0 up to, but not including, 1"
+    not_negative = "a non-negative finite number"
+    positive = "a positive finite number"
+    return TrainingOptions(
+        n_hidden=n_hidden,
+        n_hidden_discriminator=n_other,
+        reversal=door.number(
+            given["reversal"], "reversal", not_negative, low=0.0, high=1e6
+        ),
+        warm_up=door.count(given["warm_up"], "warm_up", low=0),
+        n_epochs=door.count(given["n_epochs"], "n_epochs", low=1),
+        stop_below=door.number(
+            given["stop_below"], "stop_below", not_negative, low=0.0, high=1e6
+        ),
+        patience=door.count(given["patience"], "patience", low=1),
+        dropout=door.number(given["dropout"], "dropout", share, low=0.0, high=0.99),
+        discriminator_steps=door.count(
+            given["discriminator_steps"], "discriminator_steps", low=1
+        ),
+        batch_size=door.count(given["batch_size"], "batch_size", low=1),
+        learning_rate=door.number(
+            given["learning_rate"], "learning_rate", positive, low=1e-12, high=1e3
+        ),
+    )
+
+
+@on_one_blas_thread
+def _train(
+    training: AdversarialTraining, options: TrainingOptions, progress: bool
+) -> tuple[FloatMatrix, int | None]:
+    """Run the epochs; return losses (epochs, 2) and where the rule stopped them."""
+    from tqdm import tqdm
+
+    losses: list[tuple[float, float]] = []
+    confident = 0
+    epochs = range(1, options.n_epochs + 1)
+    for epoch in tqdm(epochs, disable=not progress, desc="epochs"):
+        grown = min(1.0, (epoch - 1) / options.warm_up) if options.warm_up else 1.0
+        losses.append(training.epoch(options.reversal * grown))
+        is_confident = losses[-1][1] < options.stop_below
+        confident = confident + 1 if is_confident and epoch > options.warm_up else 0
+        if confident == options.patience:
+            return np.array(losses), epoch
+    return np.array(losses), None
+
+
+class _Judgement(NamedTuple):
+    network: Network
+    accuracy: float
+    n_tested: int
+
+
+def _judge(
+    rows: FloatMatrix, n_source: int, options: TrainingOptions, rng: np.random.Generator
+) -> _Judgement:
+    """Train a discriminator on most rows and return its accuracy on the others."""
+    domains, _ = domain_rows(n_source, rows.shape[0])
+    tested = np.zeros(rows.shape[0], dtype=np.bool_)
+    for members in (np.flatnonzero(domains == 1), np.flatnonzero(domains == 0)):
+        n_drawn = max(1, round(_TESTED * members.size))
+        tested[rng.permutation(members)[:n_drawn]] = True
+    trained = ~tested
+    _, balance = domain_rows(int(domains[trained].sum()), int(trained.sum()))
+    fitted = fit_network(
+        rows[trained],
+        domains[trained],
+        n_outputs=2,
+        n_hidden=options.n_hidden_discriminator,
+        rng=rng,
+        sample_weight=balance,
+        dropout=options.dropout,
+        batch_size=2 * options.batch_size,
+        learning_rate=options.learning_rate,
+        n_epochs=options.n_epochs,
+    )
+    right = (fitted.network.log_odds(rows[tested]) > 0.0) == (domains[tested] == 1)
+    accuracy = 0.5 * sum(float(right[domains[tested] == s].mean()) for s in (0, 1))
+    return _Judgement(fitted.network, accuracy, int(tested.sum()))

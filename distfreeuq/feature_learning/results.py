@@ -1,0 +1,197 @@
+"""What `indistinguishable_features` returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import special
+
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
+from distfreeuq._numerics.networks import Network
+from distfreeuq.density_ratios.results import read_new_rows
+from distfreeuq.guarantees import NoGuarantee
+from distfreeuq.results import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from statsmodels.iolib.summary import Summary
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FeatureMapResult(Result):
+    """A learnt feature map psi, the classifier on it, and how alike source and target.
+
+    Attributes
+    ----------
+    network : Network
+        Its hidden units are psi(x), its outputs the classifier's logits.
+    discriminator : Network
+        Trained anew on the finished psi(x): class 1 is the source.
+    classes : sequence
+        Class names by column of the logits.
+    features : sequence
+        Names of the columns of x.
+    n_source, n_target : int
+        Rows that the map was trained on.
+    classifier_loss, discriminator_loss : ndarray (epochs,)
+        Mean NLL over the training rows at the end of each epoch. ln 2 = 0.693 is the
+        loss of a discriminator that knows nothing.
+    stopped : int or None
+        Epoch at whose end the discriminator had become too confident.
+    n_epochs : int
+        Epochs asked for.
+    source_accuracy : float
+        Of the classifier, on the source rows it was trained on.
+    accuracy_before, accuracy_after : float
+        Of discriminators trained on x and on psi(x), on rows that they have not seen:
+        mean of the accuracies on source and target rows, 0.5 without difference.
+    n_tested : int
+        Rows behind these two.
+    reversal, dropout, stop_below : float
+    warm_up, discriminator_steps : int
+        As given.
+    guarantee : NoGuarantee
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> rng = np.random.default_rng(0)
+    >>> source, target = rng.normal(size=(90, 3)), rng.normal(size=(70, 3))
+    >>> labels = rng.integers(0, 4, 90)
+    >>> fit = dfu.indistinguishable_features(
+    ...     source, labels, target, n_hidden=5, n_epochs=3, rng=0
+    ... )
+    >>> fit.transform(target).shape, fit.logits(target).shape
+    ((70, 5), (70, 4))
+    >>> fit.to_frame().columns.tolist()
+    ['epoch', 'classifier_loss', 'discriminator_loss']
+    """
+
+    network: Network
+    discriminator: Network
+    classes: Classes
+    features: Classes
+    n_source: int
+    n_target: int
+    classifier_loss: FloatArray
+    discriminator_loss: FloatArray
+    stopped: int | None
+    n_epochs: int
+    source_accuracy: float
+    accuracy_before: float
+    accuracy_after: float
+    n_tested: int
+    reversal: float
+    dropout: float
+    stop_below: float
+    warm_up: int
+    discriminator_steps: int
+    guarantee: NoGuarantee
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        return (
+            f"<FeatureMapResult d={len(self.features)} n_hidden={self.n_hidden} "
+            f"K={len(self.classes)} epochs={self.classifier_loss.size}>"
+        )
+
+    @property
+    def n_hidden(self) -> int:
+        """Number of features psi(x)."""
+        return int(self.network.hidden_bias.size)
+
+    @property
+    def n_weights(self) -> int:
+        """Parameters of the classifier and of the discriminator it was up against."""
+        return sum(p.size for net in self._networks() for p in net.parameters)
+
+    @property
+    def epoch_operations(self) -> float:
+        """Additions and multiplications of an epoch, about; memory comes on top.
+
+        Forwards and backwards through both networks for every row of the larger sample
+        and as many of the other, and once more forwards for the losses.
+        """
+        rows = 2 * max(self.n_source, self.n_target)
+        weights = [
+            net.hidden_weight.size + net.output_weight.size for net in self._networks()
+        ]
+        steps = self.discriminator_steps
+        return float(2 * rows * (3 * steps + 1) * sum(weights))
+
+    def _networks(self) -> tuple[Network, Network]:
+        return self.network, self.discriminator
+
+    def transform(self, x: ArrayLike) -> FloatMatrix:
+        """Features psi(x) of new rows, shape (n, n_hidden), non-negative.
+
+        Parameters
+        ----------
+        x : array_like (n, d)
+            Columns as in the fit.
+        """
+        return self.network.hidden(self._rows(x, "transform"))
+
+    def logits(self, x: ArrayLike) -> FloatMatrix:
+        """Logits of the classifier on psi(x), shape (n, K).
+
+        They are not calibrated, least of all for the rows it was trained on.
+
+        Parameters
+        ----------
+        x : array_like (n, d)
+            Columns as in the fit.
+        """
+        return self.network.logits(self._rows(x, "logits"))
+
+    def source_probability(self, x: ArrayLike) -> FloatArray:
+        """P(source | psi(x)) by the retrained discriminator, shape (n,).
+
+        As if source and target were equally common; not calibrated. For weights see
+        `density_ratio` on ``transform(x)``.
+
+        Parameters
+        ----------
+        x : array_like (n, d)
+            Columns as in the fit.
+        """
+        features = self.network.hidden(self._rows(x, "source_probability"))
+        return np.asarray(special.expit(self.discriminator.log_odds(features)))
+
+    def _rows(self, x: ArrayLike, method: str) -> FloatMatrix:
+        door = Door(f"FeatureMapResult.{method}")
+        return read_new_rows(door, x, "x", self.features)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per epoch: epoch, classifier_loss, discriminator_loss."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "epoch": np.arange(1, self.classifier_loss.size + 1),
+                "classifier_loss": self.classifier_loss,
+                "discriminator_loss": self.discriminator_loss,
+            }
+        )
+
+    def summary(self) -> Summary:
+        """Return the losses by epoch and the discriminators, as a ``Summary``."""
+        from distfreeuq.feature_learning.summary import summarise_feature_map
+
+        return summarise_feature_map(self)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw both losses against the epoch.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        """
+        from distfreeuq import plots
+
+        return plots.feature_learning_losses(self, ax=ax)

@@ -1,0 +1,305 @@
+"""Estimates that see the classifier as a black box: BBSE and RLLS."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
+from distfreeuq._numerics.row_sums import gram
+from distfreeuq.exceptions import IdentificationWarning
+from distfreeuq.label_shift import guarantees
+from distfreeuq.label_shift.confusion import (
+    Conditioning,
+    Confusion,
+    conditioning,
+    hard_confusion,
+    hard_covariance,
+    normalise,
+    soft_confusion,
+    soft_covariance,
+    solve,
+)
+from distfreeuq.label_shift.data import (
+    Predictions,
+    Samples,
+    name_classes,
+    read_and_predict,
+    read_samples,
+)
+from distfreeuq.label_shift.inference.shift_test import compare_counts, compare_means
+from distfreeuq.label_shift.regularized_solution import (
+    default_regularization,
+    weights_of,
+)
+from distfreeuq.label_shift.results import LabelShiftResult
+from distfreeuq.results import read_only
+
+
+def bbse(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    probs_target: ArrayLike,
+    *,
+    soft: bool = False,
+    classes: ArrayLike | None = None,
+) -> LabelShiftResult:
+    """Class weights q / p by black-box shift estimation: solve C w = mu.
+
+    Parameters
+    ----------
+    probs : array_like (n, K), or (n,) for the probability of class 1
+        A classifier's probabilities on source rows that it was not fitted on. They need
+        not be calibrated; hard predictions may be given as rows of zeros and a one.
+    labels : array_like (n,)
+        Their labels: integers 0..K-1, or names listed in `classes`.
+    probs_target : array_like (m, K)
+        The same classifier's probabilities on unlabelled target rows.
+    soft : bool, default False
+        Use the probabilities themselves in place of the predicted classes.
+    classes : sequence, optional
+        Class names by column.
+
+    Returns
+    -------
+    LabelShiftResult
+
+    Notes
+    -----
+    C_ij = P(predicted i, class j) is counted in the source and mu_i = P(predicted i) in
+    the target; under label shift C w = mu. Ties between the most likely classes go to
+    the first. ``.raw`` is the solution, ``.label_weight`` is clipped at zero and
+    divided by sum_k p_k w_k.
+
+    If a class is never predicted in the source, or has no source rows, C is singular
+    and the weights are not identified: an `IdentificationWarning` names the class,
+    reading ``.label_weight`` is an error, and ``.region()`` still holds.
+
+    References
+    ----------
+    .. [1] Lipton, Wang and Smola (2018), "Detecting and correcting for label shift with
+       black box predictors", ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> rng = np.random.default_rng(0)
+    >>> labels = rng.choice(2, p=[0.5, 0.5], size=20_000)
+    >>> labels_target = rng.choice(2, p=[0.2, 0.8], size=20_000)
+    >>> def classify(y):  # a score that overlaps between the classes
+    ...     return 1 / (1 + np.exp(2 - 4 * rng.normal(y, 0.6)))
+    >>> fit = dfu.bbse(classify(labels), labels, classify(labels_target))
+    >>> fit
+    <LabelShiftResult BBSE n=20000 m=20000 K=2>
+    >>> fit.target_prior.round(2).tolist()
+    [0.2, 0.8]
+    >>> fit.confint(0.05).round(2).tolist()
+    [[0.37, 0.43], [1.55, 1.63]]
+    """
+    door = Door("bbse")
+    soft = door.flag(soft, "soft")
+    samples, names, predictions = _read(
+        door, soft, probs, labels, probs_target, classes
+    )
+    result = _estimate(samples, predictions, names, None)
+    if result.raw is None:
+        warnings.warn(
+            f"{result.notes[0]} rlls and mlls estimate weights nevertheless.",
+            IdentificationWarning,
+            stacklevel=2,
+        )
+    return result
+
+
+def rlls(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    probs_target: ArrayLike,
+    *,
+    regularization: float | None = None,
+    soft: bool = False,
+    classes: ArrayLike | None = None,
+) -> LabelShiftResult:
+    """Class weights q / p by regularised learning: BBSE drawn towards no shift.
+
+    Parameters
+    ----------
+    probs, labels, probs_target, soft, classes
+        As in `bbse`.
+    regularization : float, optional
+        The factor of ``|w - 1|``, at least 0. By default that of the authors' code,
+        0.01 * 3 (2 ln(2K/0.05) / (3n) + sqrt(2 ln(2K/0.05) / n)).
+
+    Returns
+    -------
+    LabelShiftResult
+
+    Notes
+    -----
+    theta = w - 1 minimises ``|C theta - b| + regularization * |theta|``, b = mu - C 1;
+    the norms are not squared, so that the minimum is exactly BBSE up to some
+    regularisation and exactly w = 1 from another one on. Solved exactly, also for a
+    singular C.
+
+    Standard errors and asymptotic intervals are those of the unregularised solution,
+    and infinite if C is singular: a smaller spread is bought with a bias that cannot be
+    estimated. ``.region()`` is BBSE's.
+
+    References
+    ----------
+    .. [1] Azizzadenesheli, Liu, Yang and Anandkumar (2019), "Regularized learning for
+       domain adaptation under label shifts", ICLR.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> probs = [[0.9, 0.1]] * 6 + [[0.2, 0.8]] * 4
+    >>> labels = [0, 0, 0, 0, 1, 0, 1, 1, 1, 0]
+    >>> target = [[0.9, 0.1]] * 3 + [[0.2, 0.8]] * 7
+    >>> fit = dfu.rlls(probs, labels, target, regularization=0.3)
+    >>> fit.label_weight.round(3).tolist(), fit.regularization
+    ([0.929, 1.107], 0.3)
+    """
+    door = Door("rlls")
+    soft = door.flag(soft, "soft")
+    samples, names, predictions = _read(
+        door, soft, probs, labels, probs_target, classes
+    )
+    if regularization is None:
+        regularization = default_regularization(samples.probs.shape[0], len(names))
+    else:
+        must = "a non-negative finite number or None"
+        largest = float(np.finfo(np.float64).max)
+        regularization = door.number(
+            regularization, "regularization", must, low=0.0, high=largest
+        )
+    return _estimate(samples, predictions, names, regularization)
+
+
+def _read(
+    door: Door, soft: bool, *arrays: Any
+) -> tuple[Samples, Classes, Predictions | None]:
+    """Return the samples, their classes, and predictions unless they are soft."""
+    if soft:
+        return *read_samples(door, *arrays), None
+    return read_and_predict(door, *arrays)
+
+
+def _estimate(
+    samples: Samples,
+    predictions: Predictions | None,
+    classes: Classes,
+    regularization: float | None,
+) -> LabelShiftResult:
+    """Return the estimate from predicted classes or, without them, soft predictions."""
+    soft = predictions is None
+    if predictions is None:
+        confusion = soft_confusion(samples.probs, samples.labels, samples.probs_target)
+        counts = samples.class_counts
+    else:
+        confusion = hard_confusion(
+            predictions.of_source, samples.labels, predictions.of_target, len(classes)
+        )
+        counts = confusion.joint.sum(axis=0)
+    prior = counts / confusion.n
+    shape = conditioning(confusion)
+    raw = weights_of(confusion, regularization, singular=shape.singular)
+    clipped = None if raw is None else normalise(raw, prior)
+    unregularised = raw
+    if regularization is not None:
+        unregularised = solve(confusion, singular=shape.singular)
+
+    covariance: FloatMatrix | None = None
+    if soft:
+        target_gram = gram(samples.probs_target)
+        test = compare_means(
+            confusion.joint.sum(axis=1) / confusion.n,
+            confusion.frequencies,
+            gram(samples.probs),
+            target_gram,
+            confusion.n,
+            confusion.m,
+        )
+        if unregularised is not None:
+            covariance = soft_covariance(
+                confusion, unregularised, samples.probs, samples.labels, target_gram
+            )
+    else:
+        test = compare_counts(confusion.joint.sum(axis=1), confusion.target)
+        if unregularised is not None:
+            covariance = hard_covariance(confusion, unregularised)
+
+    name = "BBSE" if regularization is None else "RLLS"
+    return LabelShiftResult(
+        method=f"soft {name}" if soft else name,  # type: ignore[arg-type]
+        classes=classes,
+        raw=None if raw is None else read_only(raw),
+        clipped=None if clipped is None else read_only(clipped),
+        proportions=None if clipped is None else read_only(prior * clipped),
+        source_prior=read_only(prior),
+        source_counts=read_only(counts),
+        n=confusion.n,
+        m=confusion.m,
+        covariance=None if covariance is None else read_only(covariance),
+        slope_at_zero=None,
+        singular=shape.singular,
+        condition_number=shape.condition_number,
+        confusion=confusion,
+        regularization=regularization,
+        prior="labels",
+        calibration=None,
+        samples=samples if soft else None,
+        shift_test=test,
+        notes=tuple(_notes(confusion, shape, raw, classes)),
+        guarantee=guarantees.norm_ball() if soft else guarantees.exact_cells(),
+    )
+
+
+def _notes(
+    confusion: Confusion,
+    shape: Conditioning,
+    raw: FloatArray | None,
+    classes: Classes,
+) -> list[str]:
+    """Return what a reader of the weights should know."""
+    notes = []
+    if shape.singular:
+        rests = "there are none" if raw is None else "they rest on the regulariser"
+        notes.append(
+            f"The confusion matrix is singular ({_why_singular(confusion, classes)}), "
+            f"so that the weights are not identified: {rests}."
+        )
+    elif shape.weak:
+        notes.append(
+            "The confusion matrix is nearly singular, within its sampling noise: "
+            "asymptotic and bootstrap intervals are not to be trusted. The methods "
+            "'finite-sample' and 'anderson-rubin' do not invert it."
+        )
+    absent = np.flatnonzero((confusion.joint.sum(axis=0) == 0) & (confusion.target > 0))
+    if absent.size:
+        named = name_classes(classes, absent)
+        notes.append(
+            f"The target is predicted to hold {named}, of which there is no source row."
+        )
+    if raw is not None and (raw < 0).any():
+        named = name_classes(classes, np.flatnonzero(raw < 0))
+        notes.append(
+            f"Negative weights as solved ({named}) were set to zero, and the others "
+            "rescaled."
+        )
+    return notes
+
+
+def _why_singular(confusion: Confusion, classes: Classes) -> str:
+    never = np.flatnonzero(confusion.joint.sum(axis=1) == 0)
+    absent = np.flatnonzero(confusion.joint.sum(axis=0) == 0)
+    reasons = []
+    if absent.size:
+        reasons.append(f"{name_classes(classes, absent)} without source rows")
+    if never.size:
+        reasons.append(f"{name_classes(classes, never)} never predicted in the source")
+    return "; ".join(reasons) or "predictions do not tell some classes apart"

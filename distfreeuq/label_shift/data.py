@@ -1,0 +1,111 @@
+"""The two samples that an estimate is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from distfreeuq._base.arguments import Door, UncheckedProbs
+from distfreeuq._base.array_types import ArrayLike, Classes, FloatMatrix, IntArray
+from distfreeuq._base.persistence import register
+from distfreeuq._numerics.row_sums import check_and_predict
+
+_MAX_NAMED = 5
+
+_Found = TypeVar("_Found")
+
+
+@register
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Samples:
+    """Both samples, by reference.
+
+    Attributes
+    ----------
+    probs : ndarray (n, K)
+        Source predictions, as the user gave them.
+    labels : ndarray (n,)
+        Their classes, as column numbers.
+    probs_target : ndarray (m, K)
+        Target predictions.
+    """
+
+    probs: FloatMatrix
+    labels: IntArray
+    probs_target: FloatMatrix
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        n, m = self.probs.shape[0], self.probs_target.shape[0]
+        return f"<Samples n={n} m={m} K={self.probs.shape[1]}>"
+
+    @property
+    def class_counts(self) -> IntArray:
+        """Source rows by class, shape (K,)."""
+        return np.bincount(self.labels, minlength=self.probs.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """The most likely class of each row of both samples."""
+
+    of_source: IntArray
+    of_target: IntArray
+
+
+def read_samples(
+    door: Door,
+    probs: ArrayLike,
+    labels: ArrayLike,
+    probs_target: ArrayLike,
+    classes: ArrayLike | None,
+) -> tuple[Samples, Classes]:
+    """Return checked samples of at least one row, and the classes of their columns."""
+    arrays = (probs, labels, probs_target, classes)
+    samples, names, _ = _read(door, *arrays, UncheckedProbs.checked)
+    return samples, names
+
+
+def read_and_predict(
+    door: Door,
+    probs: ArrayLike,
+    labels: ArrayLike,
+    probs_target: ArrayLike,
+    classes: ArrayLike | None,
+) -> tuple[Samples, Classes, Predictions]:
+    """Return the same and, from the read that checks the rows, their predictions."""
+    arrays = (probs, labels, probs_target, classes)
+    samples, names, predicted = _read(door, *arrays, check_and_predict)
+    return samples, names, Predictions(*predicted)
+
+
+def _read(
+    door: Door,
+    probs: ArrayLike,
+    labels: ArrayLike,
+    probs_target: ArrayLike,
+    classes: ArrayLike | None,
+    read: Callable[[UncheckedProbs], _Found],
+) -> tuple[Samples, Classes, tuple[_Found, _Found]]:
+    """Return the samples, their classes, and what one read finds in each."""
+    source, names = door.unchecked_probs(probs, classes=classes)
+    in_source = read(source)
+    codes = door.labels(labels, names, source.matrix.shape[0])
+    target = door.unchecked_new_probs(probs_target, names, "probs_target")
+    in_target = read(target)
+    for rows in (source, target):
+        if rows.matrix.shape[0] == 0:
+            door.refuse(rows.parameter, "at least one row", "none")
+    return Samples(source.matrix, codes, target.matrix), names, (in_source, in_target)
+
+
+def name_classes(classes: Classes, positions: Sequence[int] | IntArray) -> str:
+    """Return "class 'a'", or "classes 'a', 'b' and 3 more"."""
+    names = [repr(classes[int(k)]) for k in positions]
+    shown = ", ".join(names[:_MAX_NAMED])
+    if len(names) > _MAX_NAMED:
+        shown += f" and {len(names) - _MAX_NAMED} more"
+    return f"class {shown}" if len(names) == 1 else f"classes {shown}"

@@ -1,0 +1,1 @@
+"""Intervals, regions and tests of estimated weights."""

@@ -1,0 +1,209 @@
+"""The delta method for MLLS: what the noise of both samples does to the weights.
+
+The likelihood equations are mean_j s(X_j) = p with s = f / (w . f). Linearised, with
+H = E_Q s s',
+
+    H (w_hat - w) = (mean s - p) + D (phi_hat - phi) - (p_hat - p),
+
+phi the parameters of the calibration and D the derivative of E_Q s by them. The first
+term is the target's noise, (H - pp') / m; the others are means over source rows, of
+
+    u(X, Y) = D I^-1 psi(X, Y) - (e_Y - p),  or  -(f(X) - p)  without a calibration,
+
+psi the score of the calibration and I its information (theory page, 4.6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq._numerics.row_sums import column_sums, gram, mixture_sums
+from distfreeuq._numerics.spd import if_regular
+from distfreeuq.label_shift.bcts import (
+    BiasCorrectedTemperature,
+    information,
+    loss_sums,
+    solve_gauged,
+)
+from distfreeuq.label_shift.confusion import Confusion
+from distfreeuq.label_shift.data import Samples
+
+_FLAT = 1e-10
+"""Eigenvalue of H, scaled to unit diagonal, below which the likelihood is flat."""
+
+_UNSEEN = 1e-9
+"""Root mean square of s_k / p_k below which the target shows no trace of class k."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curvature:
+    """The likelihood around its maximum.
+
+    Attributes
+    ----------
+    matrix : ndarray (K, K)
+        H = mean s s'.
+    mean : ndarray (K,)
+        Mean of s; equal to p where the weight is positive.
+    rows : float
+        Target rows that say something.
+    flat : ndarray (K,) of bool
+        Classes whose weights the likelihood does not tell.
+    unseen : ndarray (K,) of bool
+        Classes of which the target shows no trace: the likelihood falls in a straight
+        line from zero, without curvature.
+    inverse : ndarray (K, K)
+        H^-1, zero along the flat directions.
+    """
+
+    matrix: FloatMatrix
+    mean: FloatArray
+    rows: float
+    flat: BoolArray
+    unseen: BoolArray
+    inverse: FloatMatrix
+
+
+def curvature_at(
+    probs_target: FloatMatrix, weight: FloatArray, source_prior: FloatArray
+) -> Curvature:
+    """Return the likelihood's curvature at the weights, in two passes."""
+    m, n_classes = probs_target.shape
+    density, sums = mixture_sums(probs_target, None, weight)
+    rows = m - float(sums[-1])
+    if rows == 0.0:
+        zeros, every = np.zeros((n_classes, n_classes)), np.ones(n_classes, dtype=bool)
+        return Curvature(zeros, zeros[0], 0.0, every, ~every, zeros)
+    scale = np.divide(1.0, density, out=np.zeros(m), where=density > 0)
+    matrix, mean = gram(probs_target, scale) / rows, sums[:n_classes] / rows
+    absent = source_prior == 0
+    matrix[absent] = 0.0
+    matrix[:, absent] = 0.0
+    mean[absent] = 0.0
+    root = np.sqrt(np.diag(matrix))
+    unseen = ~absent & (root <= _UNSEEN * source_prior)
+    seen = ~(absent | unseen)
+    unscale = np.divide(1.0, root, out=np.zeros(n_classes), where=seen)
+    scaled = unscale[:, None] * matrix * unscale
+    # a correlation matrix: its largest eigenvalue is at most the number of classes
+    regular = if_regular(scaled, _FLAT * n_classes) if seen.all() else None
+    if regular is not None:
+        flat, inverse = absent, regular.solve(np.diag(unscale)) * unscale[:, None]
+        return Curvature(matrix, mean, rows, flat, unseen, inverse)
+    values, vectors = np.linalg.eigh(scaled)
+    told = values > _FLAT * values[-1]
+    flat = absent | (seen & (np.abs(vectors[:, ~told]) > 1e-6).any(axis=1))
+    half = unscale[:, None] * vectors[:, told]
+    inverse = (half / values[told]) @ half.T
+    return Curvature(matrix, mean, rows, flat, unseen, inverse)
+
+
+def covariance_of_weights(
+    curvature: Curvature, source_noise: FloatMatrix, n: int
+) -> FloatMatrix:
+    """Return the covariance of MLLS's weights; variances may be infinite."""
+    n_classes = curvature.mean.size
+    out = np.zeros((n_classes, n_classes))
+    if curvature.rows > 0:
+        target = curvature.matrix - np.outer(curvature.mean, curvature.mean)
+        middle = target / curvature.rows + source_noise / n
+        out = curvature.inverse @ middle @ curvature.inverse
+    unknown = curvature.flat | curvature.unseen
+    out[unknown] = 0.0
+    out[:, unknown] = 0.0
+    out[unknown, unknown] = np.inf
+    return out
+
+
+def prior_noise(
+    confusion: Confusion, source_gram: FloatMatrix, prior: str
+) -> FloatMatrix:
+    """Return the covariance of a source row's part in p: its label or prediction."""
+    if prior == "labels":
+        frequencies = confusion.matrix.sum(axis=0)
+        return np.diag(frequencies) - np.outer(frequencies, frequencies)
+    mean = confusion.matrix.sum(axis=1)
+    return source_gram / confusion.n - np.outer(mean, mean)
+
+
+def calibrated_noise(
+    samples: Samples,
+    calibrated: Samples,
+    confusion: Confusion,
+    source_gram: FloatMatrix,
+    calibration: BiasCorrectedTemperature,
+    weight: FloatArray,
+    curvature: Curvature,
+) -> FloatMatrix:
+    """Return the covariance of u(X, Y), the fit of the calibration included.
+
+    Parameters
+    ----------
+    samples, calibrated : Samples
+        Before and after the calibration.
+    confusion : Confusion
+        Soft, of the calibrated samples.
+    source_gram : ndarray (K, K)
+        Sum over the source rows of f f', f calibrated.
+    calibration : BiasCorrectedTemperature
+    weight : ndarray (K,)
+    curvature : Curvature
+    """
+    n, n_classes = samples.probs.shape
+    present = np.isfinite(calibration.bias)
+    at_fit = loss_sums(
+        samples.probs, samples.labels, np.ones(n), calibration.slope, calibration.bias
+    )
+    mean = confusion.matrix.sum(axis=1)
+    hessian = information(at_fit, mean, source_gram / n)
+    derivative = _by_calibration(samples, calibration, weight, curvature)
+    influence = solve_gauged(hessian, derivative.T, present).T
+
+    # u is linear in z = (e_Y, f, psi_slope): one covariance matrix has all of it
+    slope_score = -at_fit.row_by_slope
+    frequencies = confusion.matrix.sum(axis=0)
+    second = np.zeros((2 * n_classes + 1, 2 * n_classes + 1))
+    label, prob, slope = (
+        slice(0, n_classes),
+        slice(n_classes, 2 * n_classes),
+        2 * n_classes,
+    )
+    second[label, label] = np.diag(frequencies)
+    second[prob, label] = confusion.matrix
+    second[prob, prob] = source_gram / n
+    by_label = np.bincount(samples.labels, weights=slope_score, minlength=n_classes)
+    second[slope, label] = by_label / n
+    second[slope, prob] = column_sums(calibrated.probs, slope_score) / n
+    second[slope, slope] = float(slope_score @ slope_score) / n
+    second = np.tril(second) + np.tril(second, -1).T
+    first = np.concatenate([frequencies, mean, [slope_score.mean()]])
+    of_bias, of_slope = influence[:, :-1], influence[:, -1:]
+    u = np.hstack([of_bias - np.eye(n_classes), -of_bias, of_slope])
+    return np.asarray(u @ (second - np.outer(first, first)) @ u.T)
+
+
+def _by_calibration(
+    samples: Samples,
+    calibration: BiasCorrectedTemperature,
+    weight: FloatArray,
+    curvature: Curvature,
+) -> FloatMatrix:
+    """Return D, the derivative of E_Q s by (bias, slope), shape (K, K + 1)."""
+    by_bias = np.diag(curvature.mean) - curvature.matrix * weight
+    # s_k (L_k - sum_j w_j s_j L_j) = r_k (L_k - sum_j r_j L_j) / w_k with r the target
+    # posterior, which is the calibration with log w added to its bias; a weight of zero
+    # is replaced by one too small to matter
+    positive = np.maximum(weight, 1e-12 * float(weight.max()))
+    m = samples.probs_target.shape[0]
+    some_label = np.full(m, int(np.flatnonzero(np.isfinite(calibration.bias))[0]))
+    shifted = loss_sums(
+        samples.probs_target,
+        some_label,
+        np.ones(m),
+        calibration.slope,
+        calibration.bias + np.log(positive),
+    )
+    return np.column_stack([by_bias, shifted.cross / positive])

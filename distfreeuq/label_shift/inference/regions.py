@@ -1,0 +1,287 @@
+"""Confidence regions of the class weights: boxes, and the exact polytope of BBSE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
+from distfreeuq._base.persistence import register
+from distfreeuq.results import read_only
+
+_SLACK = 1e-12
+"""Relative; membership leans towards the inside by this much."""
+
+
+@register
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Box:
+    """A confidence region of the weights, one interval per class.
+
+    Parameters
+    ----------
+    low, high : array_like (K,)
+        Ends of the intervals; `high` may be +inf. A `low` above its `high` makes the
+        region empty.
+    finite_sample : bool
+        True if the region's level holds at every sample size, False if in the limit.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> box = dfu.Box([0.5, 0.0], [2.0, 1.0], True)
+    >>> box.support([1.0, -1.0]), box.contains([1.0, 0.5]), box.is_empty
+    (2.0, True, False)
+    """
+
+    low: FloatArray
+    high: FloatArray
+    finite_sample: bool
+
+    def __post_init__(self) -> None:
+        """Check the ends and make them read-only."""
+        door = Door("Box")
+        low = door.vector(self.low, "low", "numbers, one per class")
+        high = door.vector(self.high, "high", "numbers, one per class", length=low.size)
+        _store(self, low=low, high=high, finite_sample=bool(self.finite_sample))
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        return f"<Box K={self.n_classes} {_kind(self.finite_sample)}>"
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes K."""
+        return int(self.low.size)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no weights lie in the region."""
+        return bool((self.low > self.high).any())
+
+    def contains(self, w: ArrayLike) -> bool:
+        """Return whether the weights lie in the region.
+
+        Parameters
+        ----------
+        w : array_like (K,)
+        """
+        point = _point(w, "Box.contains", "w", self.n_classes)
+        slack = _SLACK * np.where(np.isinf(point), 0.0, np.abs(point))
+        return bool(((self.low <= point + slack) & (point - slack <= self.high)).all())
+
+    def support(self, direction: ArrayLike) -> float:
+        """Return the largest value of ``direction @ w`` over the region.
+
+        Parameters
+        ----------
+        direction : array_like (K,)
+
+        Returns
+        -------
+        float
+            +inf if unbounded, -inf if the region is empty.
+        """
+        d = _point(direction, "Box.support", "direction", self.n_classes)
+        if self.is_empty:
+            return -np.inf
+        corner = np.where(d > 0, self.high, self.low)
+        # a direction of 0 asks nothing of its class, not even of an infinite end
+        return float(d[d != 0] @ corner[d != 0])
+
+    def ranges(self) -> Box:
+        """Return the interval of each coordinate: the box itself."""
+        return self
+
+
+@register
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Polytope:
+    """The weights w >= 0 with ``lower @ w <= mu_high`` and ``upper @ w >= mu_low``.
+
+    These are exactly the non-negative solutions of C w = mu for some confusion matrix C
+    between `lower` and `upper` and some frequencies mu of the target's predictions
+    between `mu_low` and `mu_high` (Oettli and Prager). No matrix is inverted, so the
+    region is as good for a singular C.
+
+    Parameters
+    ----------
+    lower, upper : array_like (R, K)
+        Bounds of the confusion matrix, rows by predicted class; non-negative.
+    mu_low, mu_high : array_like (R,)
+        Bounds of the frequencies of the predictions in the target.
+    finite_sample : bool
+        True if the region's level holds at every sample size, False if in the limit.
+
+    References
+    ----------
+    .. [1] Oettli and Prager (1964), "Compatibility of approximate solution of linear
+       equations with given error bounds for coefficients and right-hand sides",
+       Numerische Mathematik 6.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> region = dfu.Polytope(
+    ...     [[0.35, 0.05], [0.05, 0.35]],
+    ...     [[0.45, 0.15], [0.15, 0.45]],
+    ...     [0.6, 0.2],
+    ...     [0.7, 0.4],
+    ...     True,
+    ... )
+    >>> region.contains([1.4, 0.6]), region.contains([1.0, 1.0])
+    (True, True)
+    >>> region.support([1.0, 0.0]) > 1.4
+    True
+    """
+
+    lower: FloatMatrix
+    upper: FloatMatrix
+    mu_low: FloatArray
+    mu_high: FloatArray
+    finite_sample: bool
+
+    def __post_init__(self) -> None:
+        """Check the bounds and make them read-only."""
+        door = Door("Polytope")
+        lower = _bounds_matrix(door, self.lower, "lower")
+        upper = _bounds_matrix(door, self.upper, "upper")
+        if upper.shape != lower.shape:
+            must = f"of the shape {lower.shape} of lower"
+            door.refuse("upper", must, f"shape {upper.shape}")
+        must, n_rows = "numbers, one per row of lower", lower.shape[0]
+        _store(
+            self,
+            lower=lower,
+            upper=upper,
+            mu_low=door.vector(self.mu_low, "mu_low", must, length=n_rows),
+            mu_high=door.vector(self.mu_high, "mu_high", must, length=n_rows),
+            finite_sample=bool(self.finite_sample),
+        )
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        return f"<Polytope K={self.n_classes} {_kind(self.finite_sample)}>"
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes K."""
+        return int(self.lower.shape[1])
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no weights lie in the region: the samples contradict label shift."""
+        if self.contains(self._middle()):  # as a rule, and sooner than a linear program
+            return False
+        return self.support(np.zeros(self.n_classes)) == -np.inf
+
+    def _middle(self) -> FloatArray:
+        """Return the solution in the middle of the bounds, cut off at zero."""
+        matrix, mu = self.lower + self.upper, self.mu_low + self.mu_high
+        if not (np.isfinite(matrix).all() and np.isfinite(mu).all()):
+            return np.ones(self.n_classes)
+        return np.asarray(np.maximum(np.linalg.lstsq(matrix, mu, rcond=None)[0], 0.0))
+
+    def contains(self, w: ArrayLike) -> bool:
+        """Return whether the weights lie in the region; infinite ones never do.
+
+        Parameters
+        ----------
+        w : array_like (K,)
+        """
+        point = _point(w, "Polytope.contains", "w", self.n_classes)
+        if not np.isfinite(point).all() or (point < 0).any():
+            return False
+        below = self.lower @ point <= self.mu_high * (1 + _SLACK) + _SLACK
+        above = self.upper @ point >= self.mu_low * (1 - _SLACK) - _SLACK
+        return bool((below & above).all())
+
+    def support(self, direction: ArrayLike) -> float:
+        """Return the largest value of ``direction @ w`` over the region.
+
+        Parameters
+        ----------
+        direction : array_like (K,)
+
+        Returns
+        -------
+        float
+            +inf if unbounded, -inf if the region is empty. Should the solver fail,
+            +inf: a support too large errs on the safe side.
+        """
+        d = _point(direction, "Polytope.support", "direction", self.n_classes)
+        return _largest(d, *self._inequalities())
+
+    def ranges(self) -> Box:
+        """Return the smallest box around the region, by two linear programs per class.
+
+        The box of an empty region is empty too.
+        """
+        inequalities = self._inequalities()
+        units = np.eye(self.n_classes)
+        high = np.array([_largest(unit, *inequalities) for unit in units])
+        low = -np.array([_largest(-unit, *inequalities) for unit in units])
+        if np.isneginf(high).any() or np.isposinf(low).any():
+            high, low = np.full_like(high, -np.inf), np.full_like(low, np.inf)
+        # an LP that failed says +inf, so its lower end is -inf: weights are at least 0
+        return Box(np.maximum(low, 0.0), high, self.finite_sample)
+
+    def _inequalities(self) -> tuple[FloatMatrix, FloatArray]:
+        """Return A, b of {w >= 0 : A w <= b}, without rows that every w >= 0 satisfies.
+
+        Rows are scaled, so that the solver's tolerances become relative ones.
+        """
+        binding = self.mu_low > 0
+        matrix = np.vstack([self.lower, -self.upper[binding]])
+        bound = np.concatenate([self.mu_high, -self.mu_low[binding]])
+        scale = np.maximum(np.abs(bound), np.abs(matrix).max(axis=1, initial=0.0))
+        scale[scale == 0.0] = 1.0
+        return matrix / scale[:, None], bound / scale
+
+
+def _largest(direction: FloatArray, matrix: FloatMatrix, bound: FloatArray) -> float:
+    """Return max direction @ w over {w >= 0 : matrix @ w <= bound} by HiGHS."""
+    from scipy.optimize import linprog
+
+    scale = float(np.abs(direction).max(initial=0.0)) or 1.0
+    for options in ({}, {"presolve": False}):
+        solution = linprog(
+            -direction / scale, A_ub=matrix, b_ub=bound, method="highs", options=options
+        )
+        if solution.status == 0:
+            return float(-solution.fun * scale)
+        if solution.status == 2:
+            return -np.inf
+        if solution.status == 3:
+            return np.inf
+        # presolve may only find "infeasible or unbounded": then solve without it
+    return np.inf
+
+
+def _bounds_matrix(door: Door, value: Any, parameter: str) -> FloatMatrix:
+    matrix = door.features(value, parameter).astype(np.float64, copy=False)
+    if (matrix < 0).any():
+        row, column = np.argwhere(matrix < 0)[0]
+        got = f"{matrix[row, column]} at row {row}, column {column}"
+        door.refuse(parameter, "non-negative numbers", got)
+    return matrix
+
+
+def _point(value: ArrayLike, caller: str, parameter: str, n_classes: int) -> FloatArray:
+    door = Door(caller)
+    return door.vector(value, parameter, "numbers, one per class", length=n_classes)
+
+
+def _store(region: Box | Polytope, **fields: Any) -> None:
+    """Set fields of a frozen instance; arrays as read-only."""
+    for name, value in fields.items():
+        if isinstance(value, np.ndarray):
+            value = read_only(value)
+        object.__setattr__(region, name, value)
+
+
+def _kind(finite_sample: bool) -> str:
+    return "finite-sample" if finite_sample else "asymptotic"

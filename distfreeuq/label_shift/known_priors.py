@@ -1,0 +1,92 @@
+"""Label shift with known priors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import ArrayLike, FloatArray
+from distfreeuq.guarantees import NoGuarantee
+from distfreeuq.label_shift.results import LabelShiftResult
+from distfreeuq.results import read_only
+
+_SUM_TOLERANCE = 1e-6
+
+
+def label_weights(
+    source_prior: ArrayLike,
+    target_prior: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+) -> LabelShiftResult:
+    """Class weights q / p from known class proportions.
+
+    Parameters
+    ----------
+    source_prior, target_prior : array_like (K,)
+        Class proportions p and q, each non-negative and summing to one.
+    classes : sequence, optional
+        Class names.
+
+    Returns
+    -------
+    LabelShiftResult
+        With ``.known``. The weight is +inf where p_k = 0 < q_k, and 0 where both are 0.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> known = dfu.label_weights([0.1, 0.6, 0.3], [0.3, 0.2, 0.5])
+    >>> known.label_weight.round(3).tolist(), round(known.kappa, 3)
+    ([3.0, 0.333, 1.667], 9.0)
+    >>> known.adapt([[0.2, 0.5, 0.3]]).round(3).tolist()
+    [[0.474, 0.132, 0.395]]
+    """
+    door = Door("label_weights")
+    p = _proportions(door, source_prior, "source_prior")
+    q = _proportions(door, target_prior, "target_prior", p.size)
+    names = door.classes(classes, None, p.size)
+    weight = np.zeros(p.size)
+    np.divide(q, p, out=weight, where=p > 0)
+    weight[(p == 0) & (q > 0)] = np.inf
+    return LabelShiftResult(
+        method="known",
+        classes=names,
+        raw=read_only(weight),
+        clipped=read_only(weight),
+        proportions=read_only(q),
+        source_prior=read_only(p),
+        source_counts=read_only(np.zeros(p.size, dtype=np.int64)),
+        n=0,
+        m=0,
+        covariance=read_only(np.zeros((p.size, p.size))),
+        slope_at_zero=None,
+        singular=False,
+        condition_number=1.0,
+        confusion=None,
+        regularization=None,
+        prior="given",
+        calibration=None,
+        samples=None,
+        shift_test=None,
+        notes=(),
+        guarantee=NoGuarantee(
+            "the priors were given, and the weights are as good as they"
+        ),
+    )
+
+
+def _proportions(
+    door: Door, value: ArrayLike, parameter: str, length: int | None = None
+) -> FloatArray:
+    must = "class proportions that sum to one"
+    vector = door.vector(value, parameter, must, length=length)
+    if vector.size < 2:
+        door.refuse(parameter, "of at least two classes", f"{vector.size}")
+    if (vector < 0).any():
+        position = int(np.flatnonzero(vector < 0)[0])
+        door.refuse(parameter, must, f"{vector[position]} at position {position}")
+    total = float(vector.sum())
+    if not abs(total - 1.0) <= _SUM_TOLERANCE:
+        door.refuse(parameter, must, f"a sum of {total:.8g}")
+    return vector

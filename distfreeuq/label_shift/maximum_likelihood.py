@@ -1,0 +1,289 @@
+"""Maximum likelihood label shift: the prior under which target rows are likeliest."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray
+from distfreeuq._numerics.mixture_likelihood import MixtureFit, maximise_likelihood
+from distfreeuq._numerics.row_sums import gram
+from distfreeuq.exceptions import DistFreeWarning, IdentificationWarning
+from distfreeuq.label_shift import guarantees
+from distfreeuq.label_shift.bcts import BiasCorrectedTemperature, fit_bcts
+from distfreeuq.label_shift.confusion import Confusion, conditioning, soft_confusion
+from distfreeuq.label_shift.data import Samples, name_classes, read_samples
+from distfreeuq.label_shift.inference.likelihood_covariance import (
+    Curvature,
+    calibrated_noise,
+    covariance_of_weights,
+    curvature_at,
+    prior_noise,
+)
+from distfreeuq.label_shift.inference.shift_test import compare_means
+from distfreeuq.label_shift.results import LabelShiftResult
+from distfreeuq.results import read_only
+
+_NEGLIGIBLE = 1e-30
+"""A mean prediction below this is none."""
+
+_CONVERGED = 1e-6
+"""Largest breach of the optimality conditions that passes without a warning."""
+
+
+def mlls(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    probs_target: ArrayLike,
+    *,
+    calibrate: str | None = "bcts",
+    prior: str = "predictions",
+    classes: ArrayLike | None = None,
+) -> LabelShiftResult:
+    """Class weights q / p by maximum likelihood of the target rows.
+
+    Parameters
+    ----------
+    probs : array_like (n, K), or (n,) for the probability of class 1
+        A classifier's probabilities on source rows that it was not fitted on.
+    labels : array_like (n,)
+        Their labels: integers 0..K-1, or names listed in `classes`.
+    probs_target : array_like (m, K)
+        The same classifier's probabilities on unlabelled target rows.
+    calibrate : {"bcts", None}, default "bcts"
+        Bias-corrected temperature scaling, fitted on the source and applied to both
+        samples; None if the probabilities are calibrated already.
+    prior : {"predictions", "labels"}, default "predictions"
+        What estimates the source prior p: the mean (calibrated) prediction on the
+        source, or the label frequencies. After BCTS they are the same. Without it, mean
+        predictions err with the target's mean predictions, so that much of the error
+        cancels: the weights vary less than BBSE's, while label frequencies make them
+        vary more (theory page, 4.6).
+    classes : sequence, optional
+        Class names by column.
+
+    Returns
+    -------
+    LabelShiftResult
+
+    Notes
+    -----
+    Maximises mean_j log sum_k (q_k / p_k) f_k(X_j) over the simplex, until
+    G_k = mean_j f_k / (p_k sum_i q_i f_i / p_i) is at most 1 + 1e-9 for every class,
+    and within 1e-9 of 1 where q_k > 0. Zeros of q are exact. Where the likelihood is
+    flat, q stays at p, and an `IdentificationWarning` names the classes.
+
+    The standard errors contain the noise of the target rows, of the estimated source
+    prior and of the fitted calibration. They need f to be calibrated in the source
+    (P(Y = k | f) = f_k), which BCTS brings about only as far as its two kinds of
+    parameters go.
+
+    A class without source rows gets weight zero if p_k = 0 (always so after BCTS), with
+    an `IdentificationWarning`.
+
+    References
+    ----------
+    .. [1] Saerens, Latinne and Decaestecker (2002), "Adjusting the outputs of a
+       classifier to new a priori probabilities", Neural Computation 14.
+    .. [2] Alexandari, Kundaje and Shrikumar (2020), "Maximum likelihood with
+       bias-corrected calibration is hard-to-beat at label shift adaptation", ICML.
+    .. [3] Kim, Carbonetto, Stephens and Anitescu (2020), "A fast algorithm for maximum
+       likelihood estimation of mixture proportions using sequential quadratic
+       programming", JCGS 29.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> rng = np.random.default_rng(0)
+    >>> labels = rng.choice(2, p=[0.5, 0.5], size=20_000)
+    >>> labels_target = rng.choice(2, p=[0.2, 0.8], size=20_000)
+    >>> def classify(y):
+    ...     return 1 / (1 + np.exp(2 - 4 * rng.normal(y, 0.6)))
+    >>> fit = dfu.mlls(classify(labels), labels, classify(labels_target))
+    >>> fit.target_prior.round(2).tolist()
+    [0.2, 0.8]
+    """
+    door = Door("mlls")
+    if calibrate is not None:
+        calibrate = door.choice(calibrate, "calibrate", ["bcts"])
+    prior = door.choice(prior, "prior", ["predictions", "labels"])
+    samples, names = read_samples(door, probs, labels, probs_target, classes)
+
+    calibration = None
+    if calibrate is not None:
+        calibration = fit_bcts(samples.probs, samples.labels)
+    calibrated = _calibrated(samples, calibration)
+    confusion = soft_confusion(
+        calibrated.probs, calibrated.labels, calibrated.probs_target
+    )
+    counts = samples.class_counts
+    p = _source_prior(confusion, prior)
+    fit = maximise_likelihood(calibrated.probs_target, p)
+    weight = _ratio(fit.prior, p)
+
+    curvature = curvature_at(calibrated.probs_target, weight, p)
+    source_gram = gram(calibrated.probs)
+    if calibration is None:
+        noise = prior_noise(confusion, source_gram, prior)
+    else:
+        noise = calibrated_noise(
+            samples, calibrated, confusion, source_gram, calibration, weight, curvature
+        )
+    covariance = covariance_of_weights(curvature, noise, confusion.n)
+    test = compare_means(
+        confusion.joint.sum(axis=1) / confusion.n,
+        confusion.frequencies,
+        source_gram,
+        gram(calibrated.probs_target),
+        confusion.n,
+        confusion.m,
+    )
+    notes = _notes(fit, confusion, p, curvature, names)
+    _warn(notes)
+    return LabelShiftResult(
+        method="MLLS",
+        classes=names,
+        raw=read_only(weight),
+        clipped=read_only(weight),
+        proportions=read_only(fit.prior),
+        source_prior=read_only(p),
+        source_counts=read_only(counts),
+        n=confusion.n,
+        m=confusion.m,
+        covariance=read_only(covariance),
+        slope_at_zero=read_only(_slope_at_zero(fit, curvature, p)),
+        singular=bool(curvature.flat.any()),
+        condition_number=conditioning(confusion).condition_number,
+        confusion=confusion,
+        regularization=None,
+        prior=prior,
+        calibration=calibration,
+        samples=samples,
+        shift_test=test,
+        notes=tuple(note for _, note in notes),
+        guarantee=guarantees.likelihood(calibration is not None),
+    )
+
+
+def refit_mlls(
+    samples: Samples,
+    source: FloatArray,
+    target: FloatArray,
+    *,
+    calibration: BiasCorrectedTemperature | None,
+    prior: str,
+) -> tuple[FloatArray | None, FloatArray]:
+    """Return weights and source prior with each row counted as often as it was drawn.
+
+    A calibration is fitted again, from the given one on.
+    """
+    if calibration is not None:
+        calibration = fit_bcts(samples.probs, samples.labels, source, calibration)
+    calibrated = _calibrated(samples, calibration)
+    confusion = soft_confusion(
+        calibrated.probs, calibrated.labels, calibrated.probs_target, (source, target)
+    )
+    p = _source_prior(confusion, prior)
+    fit = maximise_likelihood(calibrated.probs_target, p, target)
+    return _ratio(fit.prior, p), p
+
+
+def _calibrated(
+    samples: Samples, calibration: BiasCorrectedTemperature | None
+) -> Samples:
+    if calibration is None:
+        return samples
+    return Samples(
+        calibration.apply(samples.probs),
+        samples.labels,
+        calibration.apply(samples.probs_target),
+    )
+
+
+def _source_prior(confusion: Confusion, prior: str) -> FloatArray:
+    p = np.array(confusion.matrix.sum(axis=0 if prior == "labels" else 1))
+    p[p < _NEGLIGIBLE] = 0.0
+    return p
+
+
+def _ratio(q: FloatArray, p: FloatArray) -> FloatArray:
+    return np.divide(q, p, out=np.zeros(p.size), where=p > 0)
+
+
+def _slope_at_zero(fit: MixtureFit, curvature: Curvature, p: FloatArray) -> FloatArray:
+    """Return m (p_k - mean s_k) = m p_k (1 - G_k) for the classes on the boundary.
+
+    It bounds from below how fast the log-likelihood falls in w_k, the other weights
+    chosen at their best: at the maximum their own slopes are zero or point downwards.
+    """
+    slope = curvature.rows * (p - curvature.mean)
+    return np.where((fit.prior == 0) & (p > 0), np.maximum(slope, 0.0), 0.0)
+
+
+def _notes(
+    fit: MixtureFit,
+    confusion: Confusion,
+    p: FloatArray,
+    curvature: Curvature,
+    classes: Classes,
+) -> list[tuple[type[DistFreeWarning] | None, str]]:
+    """Return what a reader should know, each with its kind of warning if it has one."""
+    notes: list[tuple[type[DistFreeWarning] | None, str]] = []
+    absent = np.flatnonzero(p == 0)
+    if absent.size:
+        named = name_classes(classes, absent)
+        notes.append(
+            (
+                IdentificationWarning,
+                f"The source lacks {named}: no weight can be estimated, and it was set "
+                "to zero.",
+            )
+        )
+    flat = np.flatnonzero(curvature.flat & (p > 0))
+    if flat.size:
+        named = name_classes(classes, flat)
+        notes.append(
+            (
+                IdentificationWarning,
+                f"The likelihood is flat in {named}: predictions do not tell these "
+                "apart, and their weights are not identified.",
+            )
+        )
+    if fit.violation > _CONVERGED:
+        notes.append(
+            (
+                DistFreeWarning,
+                f"The likelihood's maximum was not reached: its optimality conditions "
+                f"are breached by {fit.violation:.2g}.",
+            )
+        )
+    if fit.lost:
+        notes.append(
+            (
+                None,
+                f"{fit.lost:g} of {confusion.m} target rows have no mass on any class "
+                "of the source, and were left out.",
+            )
+        )
+    zero = np.flatnonzero((fit.prior == 0) & (p > 0))
+    if zero.size:
+        named = name_classes(classes, zero)
+        notes.append(
+            (
+                None,
+                f"The maximum lies on the boundary, at zero for {named}: intervals are "
+                "rough there.",
+            )
+        )
+    return notes
+
+
+def _warn(
+    notes: list[tuple[type[DistFreeWarning] | None, str]],
+) -> None:
+    for kind, note in notes:
+        if kind is not None:
+            warnings.warn(note, kind, stacklevel=3)

@@ -1,0 +1,102 @@
+"""Regularised weights: min |C theta - b| + delta |theta|, the norms not squared."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from distfreeuq._base.array_types import FloatArray, FloatMatrix
+from distfreeuq.label_shift.confusion import Confusion, solve
+
+_CONFIDENCE = 0.05
+_SCALE = 0.01 * 3.0
+
+
+def default_regularization(n: int, n_classes: int) -> float:
+    """Return the regulariser of RLLS's authors' code for n source rows.
+
+    Examples
+    --------
+    >>> from distfreeuq.label_shift.regularized_solution import default_regularization
+    >>> round(default_regularization(1000, 10), 6)
+    0.003404
+    """
+    log = math.log(2 * n_classes / _CONFIDENCE)
+    return _SCALE * (2 * log / (3 * n) + math.sqrt(2 * log / n))
+
+
+def regularised_solution(c: FloatMatrix, b: FloatArray, delta: float) -> FloatArray:
+    """Return the theta that minimises |C theta - b| + delta |theta|.
+
+    Where both norms are positive, (C'C + t I) theta = C'b with
+    t = delta |C theta - b| / |theta|. In the singular value decomposition C = U S V',
+    with beta = U'b, that reads R(t) = delta, where R(t)^2 is the mean of s^2 with
+    weights beta^2 / (s^2 + t)^2. Larger t moves weight to larger s, so that R
+    increases: from its limit at t = 0, up to which the minimum is the least-squares
+    solution (BBSE), to its limit at infinity, from which on it is zero (w = 1).
+
+    Parameters
+    ----------
+    c : ndarray (K, K)
+    b : ndarray (K,)
+    delta : float
+        Non-negative.
+
+    Returns
+    -------
+    ndarray (K,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from distfreeuq.label_shift.regularized_solution import regularised_solution
+    >>> c, b = np.diag([0.5, 0.25]), np.array([0.1, -0.1])
+    >>> [regularised_solution(c, b, t).round(3).tolist() for t in (0.1, 0.35, 1)]
+    [[0.2, -0.4], [0.084, -0.061], [0.0, 0.0]]
+    """
+    from scipy.optimize import brentq
+
+    u, s, vt = np.linalg.svd(c)
+    beta = u.T @ b
+    size = float(np.linalg.norm(beta))
+    regular = s > s[0] * s.size * np.finfo(np.float64).eps
+    if size == 0.0 or delta >= float(np.linalg.norm(s * beta)) / size:
+        return np.zeros(b.size)
+
+    def theta(t: float) -> FloatArray:
+        return np.asarray(vt.T @ (s * beta / (s**2 + t)))
+
+    def ratio(log_t: float) -> float:
+        weight = beta / (s**2 + math.exp(log_t))
+        weight = weight / np.abs(weight).max()
+        return float(np.linalg.norm(s * weight) / np.linalg.norm(weight))
+
+    # what C cannot reach of b stays a residual, however small theta's price is
+    reachable = not np.any(np.abs(beta[~regular]) > 1e-14 * size)
+    if reachable or delta == 0.0:
+        inverse = np.divide(beta, s, out=np.zeros_like(beta), where=regular)
+        twice = np.divide(inverse, s, out=np.zeros_like(beta), where=regular)
+        if delta * np.linalg.norm(twice) <= np.linalg.norm(inverse) or delta == 0.0:
+            return np.asarray(vt.T @ inverse)
+    low = high = 2.0 * math.log(s[0])
+    while ratio(low) > delta and low > -700.0:
+        low -= 10.0
+    while ratio(high) < delta and high < 700.0:
+        high += 10.0
+    return theta(math.exp(brentq(lambda x: ratio(x) - delta, low, high, xtol=1e-14)))
+
+
+def weights_of(
+    confusion: Confusion, regularization: float | None, *, singular: bool | None = None
+) -> FloatArray | None:
+    """Return BBSE's weights as solved or, with a regulariser, RLLS's.
+
+    None for BBSE with a singular confusion matrix. RLLS is the regularised solution of
+    C (w - 1) = mu - C 1.
+    """
+    if regularization is None:
+        return solve(confusion, singular=singular)
+    c = confusion.matrix
+    b = confusion.frequencies - c.sum(axis=1)
+    return 1.0 + regularised_solution(c, b, regularization)

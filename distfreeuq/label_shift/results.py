@@ -1,0 +1,383 @@
+"""What the estimators of label shift return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    Classes,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+    RandomState,
+)
+from distfreeuq._base.random_streams import stream
+from distfreeuq.exceptions import InputError
+from distfreeuq.guarantees import Guarantee, NoGuarantee
+from distfreeuq.label_shift.bcts import BiasCorrectedTemperature
+from distfreeuq.label_shift.confusion import Confusion
+from distfreeuq.label_shift.data import Samples
+from distfreeuq.label_shift.inference.delta_method import (
+    delta_errors,
+    delta_intervals,
+    region_of,
+    resampled_weights,
+)
+from distfreeuq.label_shift.inference.intervals import percentile_intervals
+from distfreeuq.label_shift.inference.regions import Box, Polytope
+from distfreeuq.label_shift.inference.shift_test import ShiftTest
+from distfreeuq.label_shift.posterior import check_and_reweight, reweight
+from distfreeuq.results import Result, read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from statsmodels.iolib.summary import Summary
+
+Method = Literal["BBSE", "soft BBSE", "RLLS", "soft RLLS", "MLLS", "known"]
+
+TABLE_ALPHA = 0.05
+"""Of the intervals in the frame, the summary and the plot."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LabelShiftResult(Result):
+    """Class weights w = q / p of a label shift, and how well they are known.
+
+    Attributes
+    ----------
+    method : str
+        "BBSE", "soft BBSE", "RLLS", "soft RLLS", "MLLS" or "known".
+    classes : sequence
+        Class names by position.
+    raw : ndarray (K,) or None
+        The weights as solved, before clipping; None if they are not identified.
+    clipped : ndarray (K,) or None
+        The weights that `label_weight` gives out.
+    proportions : ndarray (K,) or None
+        The target's class proportions that `target_prior` gives out.
+    source_prior : ndarray (K,)
+        p: label frequencies, or MLLS's mean predictions.
+    source_counts : ndarray (K,)
+        Source rows by class; zeros for known priors.
+    n, m : int
+        Rows of source and target; 0 for known priors.
+    covariance : ndarray (K, K) or None
+        Of `raw`, by the delta method; for RLLS that of the unregularised solution. None
+        where it does not exist.
+    slope_at_zero : ndarray (K,) or None
+        MLLS: how fast the target's log-likelihood falls as a weight that is zero
+        increases; 0 for positive weights.
+    singular : bool
+        Whether the estimating equation is singular: a confusion matrix that cannot be
+        inverted, or a likelihood that is flat in some direction.
+    condition_number : float
+        Of the confusion matrix (MLLS: of the calibrated mean predictions by class).
+    confusion : Confusion or None
+        Confusion matrix and target predictions.
+    regularization : float or None
+        RLLS's.
+    prior : str
+        Where `source_prior` is from: "labels", "predictions" or "given".
+    calibration : BiasCorrectedTemperature or None
+        MLLS's.
+    samples : Samples or None
+        The rows, which the bootstrap of soft predictions and of MLLS needs. They are
+        not copied: do not change them while you use the result.
+    shift_test : ShiftTest or None
+        What `test` gives out.
+    notes : tuple of str
+        What a reader of the numbers should know.
+    guarantee : Guarantee or NoGuarantee
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> probs = [[0.9, 0.1]] * 6 + [[0.2, 0.8]] * 4
+    >>> labels = [0, 0, 0, 0, 1, 0, 1, 1, 1, 0]
+    >>> target = [[0.9, 0.1]] * 3 + [[0.2, 0.8]] * 7
+    >>> fit = dfu.bbse(probs, labels, target)
+    >>> fit.label_weight.round(3).tolist(), round(fit.kappa, 6)
+    ([0.143, 2.286], 16.0)
+    >>> fit.adapt([[0.5, 0.5]]).round(3).tolist()
+    [[0.059, 0.941]]
+    """
+
+    method: Method
+    classes: Classes
+    raw: FloatArray | None
+    clipped: FloatArray | None
+    proportions: FloatArray | None
+    source_prior: FloatArray
+    source_counts: IntArray
+    n: int
+    m: int
+    covariance: FloatMatrix | None
+    slope_at_zero: FloatArray | None
+    singular: bool
+    condition_number: float
+    confusion: Confusion | None
+    regularization: float | None
+    prior: str
+    calibration: BiasCorrectedTemperature | None
+    samples: Samples | None
+    shift_test: ShiftTest | None
+    notes: tuple[str, ...]
+    guarantee: Guarantee | NoGuarantee
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        rows = "" if self.known else f" n={self.n} m={self.m}"
+        return f"<LabelShiftResult {self.method}{rows} K={len(self.classes)}>"
+
+    @property
+    def known(self) -> bool:
+        """True if the priors were given and not estimated."""
+        return self.method == "known"
+
+    @property
+    def label_weight(self) -> FloatArray:
+        """The weights, shape (K,): non-negative, with sum_k p_k w_k = 1.
+
+        +inf for a class of the target that the source lacks (known priors only).
+
+        Raises
+        ------
+        InputError
+            If BBSE's confusion matrix is singular, so that it has no solution.
+        """
+        return self._identified(self.clipped)
+
+    @property
+    def target_prior(self) -> FloatArray:
+        """The target's class proportions q, shape (K,); they sum to one.
+
+        Raises
+        ------
+        InputError
+            As `label_weight`.
+        """
+        return self._identified(self.proportions)
+
+    def _identified(self, values: FloatArray | None) -> FloatArray:
+        if values is None:
+            raise InputError(
+                f"{self.method} has no weights here: its confusion matrix is singular. "
+                "rlls and mlls estimate weights nevertheless; region() holds as ever, "
+                "and so does label_shift_conformal with robust=True."
+            )
+        return values
+
+    @property
+    def kappa(self) -> float:
+        """Largest weight over the smallest that is not zero."""
+        w = self.label_weight
+        return float(np.inf if np.isinf(w).any() else w.max() / w[w > 0].min())
+
+    @property
+    def ess(self) -> float | None:
+        """Effective sample size (sum w)^2 / sum w^2 of the source rows' w(Y_i).
+
+        None for known priors, which come without rows.
+        """
+        if self.known:
+            return None
+        w = self.label_weight
+        squares = float(self.source_counts @ w**2)
+        return float(self.source_counts @ w) ** 2 / squares if squares > 0 else 0.0
+
+    @property
+    def std_err(self) -> FloatArray:
+        """Standard errors of `raw` by the delta method, shape (K,).
+
+        For RLLS those of the unregularised solution: the regularised one varies less,
+        at the price of a bias that no standard error shows. +inf where the weights are
+        not identified, 0 for known priors. Of a weight that MLLS puts at zero, at most
+        the weight at which the likelihood has fallen to 1/e.
+        """
+        return read_only(delta_errors(self))
+
+    def confint(
+        self,
+        alpha: float = TABLE_ALPHA,
+        method: str = "asymptotic",
+        *,
+        n_boot: int = 999,
+        rng: RandomState = None,
+        n_jobs: int = 1,
+        progress: bool = False,
+    ) -> FloatMatrix:
+        """Confidence intervals of the true weights, shape (K, 2), never negative.
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            One minus the level.
+        method : str
+            "asymptotic" (delta method; each class by itself), "finite-sample" (from
+            `region`; all classes at once, at every sample size; BBSE and RLLS),
+            "bootstrap" (percentiles of `label_weight` over resamples of both samples;
+            each class by itself, in the limit), or "anderson-rubin" (all classes at
+            once, in the limit, also where the confusion matrix is nearly singular; hard
+            predictions only).
+        n_boot : int, default 999
+            Resamples.
+        rng : seed, Generator or None
+            For the resamples.
+        n_jobs : int, default 1
+            Processes for the resamples of soft predictions and of MLLS; the intervals
+            do not depend on it.
+        progress : bool, default False
+            Show a progress bar.
+
+        Notes
+        -----
+        Known priors have intervals of length zero. RLLS's asymptotic intervals are
+        those of the unregularised solution, so that they need not hold RLLS's own
+        weights; its bootstrap intervals include the shrinkage and do not see its bias.
+        Where an estimate lies on the boundary, asymptotic and bootstrap intervals are
+        rough; a weight that MLLS puts at zero is at most that at which the likelihood
+        has fallen by the factor alpha / 2, which is how surprising it is to see none
+        of that class's rows.
+        """
+        door = Door("LabelShiftResult.confint")
+        alpha = door.alpha(alpha)
+        options = ["asymptotic", "finite-sample", "bootstrap", "anderson-rubin"]
+        method = door.choice(method, "method", options)
+        n_boot = door.count(n_boot, "n_boot", low=1)
+        progress = door.flag(progress, "progress")
+        if self.known:
+            return np.column_stack([self.label_weight, self.label_weight])
+        if method == "finite-sample":
+            if self.method == "MLLS":
+                must = "'asymptotic' or 'bootstrap' for MLLS, which has no other"
+                door.refuse("method", must, repr(method))
+            ranges = self.region(alpha).ranges()
+            return np.column_stack([ranges.low, ranges.high])
+        if method == "anderson-rubin":
+            if self.confusion is None or self.confusion.soft:
+                must = "another one where predictions are soft"
+                door.refuse("method", must, repr(method))
+            from distfreeuq.label_shift.inference.anderson_rubin import (
+                anderson_rubin_intervals,
+            )
+
+            return anderson_rubin_intervals(self.confusion, alpha)
+        if method == "bootstrap":
+            generator = stream(rng, "bootstrap", door.caller)
+            return percentile_intervals(
+                resampled_weights(self, n_boot, generator, n_jobs, progress), alpha
+            )
+        return delta_intervals(self, alpha)
+
+    def region(self, delta: float) -> Box | Polytope:
+        """Return a set that holds all true weights at once, with probability 1 - delta.
+
+        Parameters
+        ----------
+        delta : float
+            In (0, 1).
+
+        Returns
+        -------
+        Box or Polytope
+            For hard predictions (BBSE, RLLS) the exact Clopper-Pearson `Polytope`, for
+            soft ones a `Box` around an l2 ball (often unbounded: it is conservative);
+            both hold at every sample size, singular confusion matrix or not. For MLLS a
+            `Box` of asymptotic intervals at level delta / K each. For known priors a
+            point. Its ``finite_sample`` says which kind of claim it is.
+        """
+        delta = Door("LabelShiftResult.region").probability(delta, "delta")
+        return region_of(self, delta)
+
+    def test(self) -> ShiftTest:
+        """Is there a shift? Tests that source and target predictions are alike.
+
+        Returns
+        -------
+        ShiftTest
+            ``.statistic``, ``.df``, ``.p_value``. Hard predictions: the two-sample
+            chi-squared test of the predicted classes. Soft ones and MLLS: the
+            two-sample chi-squared test of the mean predictions, with their pooled
+            covariance.
+
+        Notes
+        -----
+        Given label shift, q = p makes the laws of X equal, so the tests are valid; both
+        have power only against shifts that move the (mean) predictions. They do not use
+        the weights, whose covariance is singular where there is no shift.
+        """
+        if self.shift_test is None:
+            raise InputError(
+                "Known priors come without samples: there is nothing to test."
+            )
+        return self.shift_test
+
+    def adapt(self, probs: ArrayLike) -> FloatMatrix:
+        """Target posteriors w_k pi_k / sum_j w_j pi_j from source ones (A, eq. 16).
+
+        Parameters
+        ----------
+        probs : array_like (n, K)
+            The same classifier's probabilities, columns as in the fit. MLLS's
+            calibration, if there is one, is applied first.
+
+        Returns
+        -------
+        ndarray (n, K)
+            Rows sum to one. A row with mass on classes of weight zero alone has no
+            target posterior: it stays as it is, the limit of weights equally small.
+        """
+        door = Door("LabelShiftResult.adapt")
+        weight, prior = self.label_weight, self.target_prior
+        rows = door.unchecked_new_probs(probs, self.classes)
+        if self.calibration is not None:
+            matrix = self.calibration.apply(rows.checked())
+            return reweight(matrix, weight, prior)
+        out = np.empty_like(rows.matrix)
+        bad = check_and_reweight(rows.matrix, weight, prior, rows.tolerance, out)
+        rows.refuse(bad)
+        return out
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per class: priors, weight, standard error, 95% interval.
+
+        The asymptotic interval or, where the weights are not identified, their range
+        over the finite-sample region; the estimates are then missing (NaN).
+        """
+        import pandas as pd
+
+        identified = self.clipped is not None
+        nothing = np.full(len(self.classes), np.nan)
+        ends = self.confint(TABLE_ALPHA, self._table_method())
+        return pd.DataFrame(
+            {
+                "class": list(self.classes),
+                "source_prior": self.source_prior,
+                "target_prior": self.target_prior if identified else nothing,
+                "weight": self.label_weight if identified else nothing,
+                "std_err": self.std_err if identified else nothing,
+                "low": ends[:, 0],
+                "high": ends[:, 1],
+            }
+        )
+
+    def _table_method(self) -> str:
+        return "asymptotic" if self.clipped is not None else "finite-sample"
+
+    def summary(self) -> Summary:
+        """Return weights, intervals and what is known of them, as a ``Summary``."""
+        from distfreeuq.label_shift.summary import summarise_label_shift
+
+        return summarise_label_shift(self)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the weights with their 95% intervals."""
+        from distfreeuq import plots
+
+        return plots.label_shift_weights(self, ax=ax)

@@ -1,0 +1,232 @@
+"""What the metrics need of a row: a probability, whether it came true, a weight.
+
+The matrix is read once; all that follows works on vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    ByteMatrix,
+    Classes,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+)
+from distfreeuq._kernels import _row_stats
+from distfreeuq._kernels.threads import threads_for
+
+EVENTS = ("predicted", "class-1")
+
+TOP = frozenset({"confidence"})
+BY_CLASS = frozenset({"confidence", "predicted"})
+ALL = frozenset({"confidence", "predicted", "of_label", "brier"})
+"""What may be read of every row: what nobody asked for costs no memory."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Rows:
+    """Checked rows, ready for sums.
+
+    Attributes
+    ----------
+    confidence : ndarray (n,)
+        Probability of the event, in the precision it was given in; empty if it was not
+        asked for.
+    hits : ndarray (n,) of uint8
+        1 where the event came true.
+    weights : ndarray (n,)
+        Divided by the largest, so that equal weights are exactly 1.
+    weight_scale : float
+        The largest weight.
+    predicted, labels : ndarray (n,) or None
+        Column numbers, where they are known and asked for.
+    of_label, brier : ndarray (n,) or None
+        The label's probability, and the row's Brier score, likewise.
+    probs : ndarray (n, K) or None
+    classes : sequence
+    """
+
+    confidence: FloatArray
+    hits: ByteMatrix
+    weights: FloatArray
+    weight_scale: float
+    predicted: IntArray | None = None
+    labels: IntArray | None = None
+    of_label: FloatArray | None = None
+    brier: FloatArray | None = None
+    probs: FloatMatrix | None = None
+    classes: Classes = ()
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.hits.size
+
+    def mean(self, values: FloatArray) -> float:
+        """Return the weighted mean; rows of weight zero count for nothing.
+
+        Not as a product of vectors: its threads, in a library of linear algebra, and
+        those of the kernels would get into each other's way.
+        """
+        if self.weights.min() == self.weights.max():
+            return float(values.mean())
+        used = self.weights > 0.0
+        if not used.all():
+            return float(np.average(values[used], weights=self.weights[used]))
+        return float(np.average(values, weights=self.weights))
+
+
+def read_matrix(
+    door: Door,
+    probs: ArrayLike,
+    labels: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None,
+    classes: Any,
+    event: str = "predicted",
+    needs: Collection[str] = TOP,
+) -> Rows:
+    """Return what is needed of probabilities (n, K), or (n,) of class 1, and labels."""
+    event = door.choice(event, "event", EVENTS)
+    unchecked, names = door.unchecked_probs(probs, classes=classes)
+    matrix = unchecked.matrix
+    n, n_classes = matrix.shape
+    numbers = door.labels(labels, names, n)
+    weights, scale = _weights(door, sample_weight, n, "probs")
+    hits = np.empty(n, dtype=np.uint8)
+    predicted = np.empty(n if "predicted" in needs else 0, dtype=np.int64)
+    confidence, of_label = (
+        np.empty(n if name in needs else 0, dtype=matrix.dtype)
+        for name in ("confidence", "of_label")
+    )
+    brier = np.empty(n if "brier" in needs else 0)
+    bad = _row_stats._read_rows(
+        matrix,
+        numbers,
+        unchecked.tolerance,
+        hits,
+        predicted,
+        confidence,
+        of_label,
+        brier,
+        threads_for(matrix.size),
+    )
+    unchecked.refuse(bad)
+    if event == "class-1":
+        if n_classes != 2:
+            must = "'predicted' with more than two classes"
+            door.refuse("event", must, f"'class-1' with {n_classes} classes")
+        confidence = np.ascontiguousarray(matrix[:, 1])
+        hits = (numbers == 1).view(np.uint8)
+    return Rows(
+        confidence=confidence,
+        hits=hits,
+        weights=weights,
+        weight_scale=scale,
+        predicted=predicted if "predicted" in needs else None,
+        labels=numbers,
+        of_label=of_label if "of_label" in needs else None,
+        brier=brier if "brier" in needs else None,
+        probs=matrix,
+        classes=names,
+    )
+
+
+def read_predictions(
+    door: Door,
+    confidence: ArrayLike,
+    labels: ArrayLike,
+    predicted: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None,
+    classes: Any,
+    parameter: str = "probs",
+) -> Rows:
+    """Return rows from the predicted labels and the confidence in them, each (n,)."""
+    values = _probabilities(door, confidence, parameter)
+    names = _names_of(door, classes, labels, predicted)
+    numbers = door.labels(labels, names, values.size)
+    guesses = door.labels(predicted, names, values.size, "predicted")
+    weights, scale = _weights(door, sample_weight, values.size, parameter)
+    return Rows(
+        confidence=values,
+        hits=(guesses == numbers).view(np.uint8),
+        weights=weights,
+        weight_scale=scale,
+        predicted=guesses,
+        labels=numbers,
+        classes=names,
+    )
+
+
+def read_hits(
+    door: Door,
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None,
+) -> Rows:
+    """Return rows from confidences and whether each prediction was right, each (n,)."""
+    values = _probabilities(door, confidence, "confidence")
+    must = "True or False (1 or 0), one per confidence"
+    outcome = door.vector(
+        correct, "correct", must, length=values.size, low=0.0, high=1.0
+    )
+    between = (outcome != 0.0) & (outcome != 1.0)
+    if between.any():
+        first = int(np.argmax(between))
+        door.refuse("correct", must, f"{outcome[first]} at position {first}")
+    weights, scale = _weights(door, sample_weight, values.size, "confidence")
+    return Rows(
+        confidence=values,
+        hits=outcome.astype(np.uint8),
+        weights=weights,
+        weight_scale=scale,
+    )
+
+
+def _probabilities(door: Door, value: ArrayLike, parameter: str) -> FloatArray:
+    """Return probabilities (n,) in the precision they came in: so are their edges."""
+    must = "probabilities in [0, 1], shape (n,)"
+    vector = door.vector(value, parameter, must, low=0.0, high=1.0)
+    single = getattr(value, "dtype", None) == np.float32
+    return np.ascontiguousarray(vector, dtype=np.float32 if single else np.float64)
+
+
+def _names_of(
+    door: Door, classes: Any, labels: ArrayLike, predicted: ArrayLike
+) -> Classes:
+    """Return the class names: those given, or 0 .. the largest number seen."""
+    arrays = [
+        np.asarray(door.array(labels, "labels", "labels")),
+        np.asarray(door.array(predicted, "predicted", "labels")),
+    ]
+    if classes is not None:
+        n_given = len(classes) if hasattr(classes, "__len__") else 0
+        return door.classes(classes, None, n_given)
+    for name, array in zip(("labels", "predicted"), arrays, strict=True):
+        if array.dtype.kind not in "iu":
+            must = "integers 0, 1, ... unless 'classes' names them"
+            door.refuse(name, must, f"dtype {array.dtype}")
+    return range(1 + max(int(array.max(initial=0)) for array in arrays))
+
+
+def _weights(
+    door: Door, value: ArrayLike | None, n: int, first: str
+) -> tuple[FloatArray, float]:
+    """Return weights divided by the largest, and the largest."""
+    if n == 0:
+        door.refuse(first, "of at least one row", "none")
+    if value is None:
+        return np.ones(n), 1.0
+    weights = door.weights(value, "sample_weight", n)
+    largest = float(weights.max())
+    return weights / largest, largest

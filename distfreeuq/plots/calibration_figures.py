@@ -1,0 +1,148 @@
+"""Figures of scaling: parameters, curves, and reliability before and after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from distfreeuq.plots.style import (
+    BLUE,
+    CYCLE,
+    LINES,
+    MAX_TICKS,
+    NOMINAL,
+    ORANGE,
+    log_scale,
+    new_axes,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from distfreeuq.calibration.isotonic import IsotonicResult
+    from distfreeuq.calibration.results import CalibrationResult
+
+_NEUTRAL = {"temperature": 1.0, "scale": 1.0, "bias": 0.0}
+
+
+def calibration_parameters(fit: CalibrationResult, *, ax: Axes | None = None) -> Axes:
+    """Draw fitted parameters with 95% intervals, by class where there is one each.
+
+    Parameters
+    ----------
+    fit : CalibrationResult
+    ax : matplotlib Axes, optional
+
+    Notes
+    -----
+    The dashed line is the value that leaves the logits as they are. Hollow markers have
+    no standard error: they stand at a bound, or share another's parameter.
+    """
+    frame = fit.to_frame()
+    names = list(dict.fromkeys(frame["parameter"]))
+    ax = new_axes(ax)
+    for i, name in enumerate(names):
+        part = frame[frame["parameter"] == name]
+        center = part["estimate"].to_numpy()
+        x = np.arange(len(part)) + 0.2 * (i - 0.5 * (len(names) - 1))
+        spread = np.vstack([center - part["low"], part["high"] - center])
+        known = np.isfinite(spread).all(axis=0)
+        color = CYCLE[i % len(CYCLE)]
+        ax.errorbar(
+            x[known],
+            center[known],
+            yerr=spread[:, known],
+            fmt="os^D"[i % 4],
+            color=color,
+            markersize=4,
+            capsize=2,
+            label=name,
+        )
+        ax.plot(x[~known], center[~known], "o", color=color, fillstyle="none")
+        ax.axhline(_NEUTRAL.get(name, 1.0), **NOMINAL)
+    first = frame[frame["parameter"] == names[0]]
+    by = next((column for column in ("class", "group") if column in frame), "")
+    ticks = first[by] if by else first["parameter"]
+    if len(first) <= MAX_TICKS:
+        ax.set_xticks(np.arange(len(first)), [str(tick) for tick in ticks])
+    if names == ["temperature"]:
+        log_scale(ax, "y")
+    ax.set_xlabel(by)
+    ax.set_ylabel(names[0] if len(names) == 1 else "estimate")
+    title = f"Fitted parameters with 95% intervals (n = {fit.n})"
+    ax.set_title(title, fontsize="medium")
+    if len(names) > 1:
+        ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def reliability_change(fit: CalibrationResult, *, ax: Axes | None = None) -> Axes:
+    """Draw accuracy against confidence of the fitted rows, before and after.
+
+    Parameters
+    ----------
+    fit : CalibrationResult
+    ax : matplotlib Axes, optional
+
+    Notes
+    -----
+    A marker per occupied bin; its area is the share of rows in the bin.
+    """
+    frame = fit.reliability()
+    ax = new_axes(ax, width=4.6, height=4.4, grid="both")
+    ax.plot([0, 1], [0, 1], label="calibrated", **NOMINAL)
+    for stage, color, marker in (("before", ORANGE, "s"), ("after", BLUE, "o")):
+        part = frame[frame["stage"] == stage]
+        ax.plot(part["confidence"], part["accuracy"], color=color, linewidth=1)
+        ax.scatter(
+            part["confidence"],
+            part["accuracy"],
+            s=20 + 300 * part["share"],
+            color=color,
+            marker=marker,
+            alpha=0.8,
+            label=stage,
+        )
+    ax.set_xlim(0, 1.02)
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel("confidence")
+    ax.set_ylabel("accuracy")
+    ax.set_title(f"Reliability of the {fit.n} fitted rows", fontsize="medium")
+    ax.legend(loc="upper left", frameon=False, fontsize="small")
+    return ax
+
+
+def isotonic_curves(fit: IsotonicResult, *, ax: Axes | None = None) -> Axes:
+    """Draw the calibrated against the original probability, a curve per class.
+
+    Parameters
+    ----------
+    fit : IsotonicResult
+    ax : matplotlib Axes, optional
+    """
+    frame = fit.to_frame()
+    names = list(dict.fromkeys(frame["class"]))
+    ax = new_axes(ax, width=4.6, height=4.4, grid="both")
+    ax.plot([0, 1], [0, 1], **NOMINAL)
+    for i, name in enumerate(names):
+        curve = frame[frame["class"] == name]
+        x = [0.0, *curve["knot"], 1.0]
+        y = [curve["value"].iloc[0], *curve["value"], curve["value"].iloc[-1]]
+        few = len(names) <= len(CYCLE)
+        ax.plot(
+            x,
+            y,
+            color=CYCLE[i] if few else BLUE,
+            linestyle=LINES[i] if few else "-",
+            alpha=1.0 if few else 0.3,
+            label=f"class {name}" if few else None,
+        )
+    ax.set_xlim(0, 1)
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel("probability")
+    ax.set_ylabel("calibrated probability")
+    ax.set_title(f"Isotonic calibration (n = {fit.n})", fontsize="medium")
+    if len(names) <= len(CYCLE):
+        ax.legend(loc="upper left", frameon=False, fontsize="small")
+    return ax

@@ -1,0 +1,300 @@
+"""Figures of prediction sets: scores, sizes, coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.colors import to_rgb
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
+from distfreeuq.plots.style import BLUE, CYCLE, MARKERS, NOMINAL, RED, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from distfreeuq.conformal.coverage import CoverageResult
+    from distfreeuq.conformal.results import ConformalResult
+    from distfreeuq.conformal.sets import PredictionSets
+
+
+def calibration_scores(fit: ConformalResult, *, ax: Axes | None = None) -> Axes:
+    """Draw the calibration scores' distribution function and the threshold.
+
+    Parameters
+    ----------
+    fit : ConformalResult
+    ax : matplotlib Axes, optional
+    """
+    ax = new_axes(ax)
+    levels = np.arange(1, fit.n + 1) / (fit.n + 1)
+    ax.step(fit.scores, levels, where="post", color=BLUE, label="calibration scores")
+    if not isinstance(fit.alpha, np.ndarray):
+        ax.axhline(1.0 - fit.alpha, label=f"nominal {1.0 - fit.alpha:g}", **NOMINAL)
+    finite = np.unique(fit.thresholds[np.isfinite(fit.thresholds)])
+    if finite.size:
+        name = f"threshold {finite[0]:.4f}"
+        if finite.size > 1:
+            name = f"thresholds {finite[0]:.4f} to {finite[-1]:.4f}"
+            ax.axvspan(finite[0], finite[-1], color=RED, alpha=0.15, linewidth=0)
+        ax.axvline(finite[-1], color=RED, linewidth=1.5, label=name)
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel(f"{fit.score.name} score of the true label")
+    ax.set_ylabel("share of scores at most this")
+    ax.set_title(f"{fit.title} (n = {fit.n})", fontsize="medium")
+    ax.legend(
+        loc="upper left", bbox_to_anchor=(0.0, 0.86), frameon=False, fontsize="small"
+    )
+    return ax
+
+
+def set_sizes(
+    result: PredictionSets | CoverageResult, *, ax: Axes | None = None
+) -> Axes:
+    """Draw how many labels the prediction sets hold.
+
+    Parameters
+    ----------
+    result : PredictionSets or CoverageResult
+    ax : matplotlib Axes, optional
+    """
+    counts = getattr(result, "size_counts", None)
+    if counts is None:
+        counts = np.bincount(result.sizes, minlength=len(result.classes) + 1)  # type: ignore[union-attr]
+    n = int(counts.sum())
+    last = int(np.flatnonzero(counts)[-1]) if n else 0
+    sizes = np.arange(last + 1)
+    share = counts[: last + 1] / max(n, 1)
+    mean = float(sizes @ share)
+
+    ax = new_axes(ax)
+    ax.bar(sizes, share, width=0.8, color=BLUE)
+    ax.axvline(mean, label=f"mean {mean:.2f}", **NOMINAL)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_xlabel("labels in the set")
+    ax.set_ylabel("share of rows")
+    ax.set_title(f"Sizes of {n} prediction sets", fontsize="medium")
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def class_coverage(result: CoverageResult, *, ax: Axes | None = None) -> Axes:
+    """Draw each class's coverage with its exact binomial interval.
+
+    Parameters
+    ----------
+    result : CoverageResult
+    ax : matplotlib Axes, optional
+    """
+    frame = result.to_frame()
+    frame = frame[(frame["stratum"] == "class") & (frame["n"] > 0)]
+    y = np.arange(len(frame))
+    ax = new_axes(ax, height=max(2.4, 1.2 + 0.28 * len(frame)), grid="x")
+    center = frame["coverage"].to_numpy()
+    spread = np.vstack([center - frame["low"], frame["high"] - center])
+    ax.errorbar(center, y, xerr=spread, fmt="o", color=BLUE, capsize=3)
+    title = f"Coverage by class with {100 * result.confidence:g}% intervals"
+    if result.nominal is not None:
+        ax.axvline(result.nominal, **NOMINAL)
+        title += f" (dashed: nominal {result.nominal:g})"
+    names = [
+        f"{name} ({n})" for name, n in zip(frame["value"], frame["n"], strict=True)
+    ]
+    ax.set_yticks(y, names)
+    ax.set_ylim(len(frame) - 0.5, -0.5)
+    ax.set_xlabel("coverage")
+    ax.set_ylabel("true class (rows)")
+    ax.set_title(title, fontsize="medium")
+    return ax
+
+
+def coverage_by_method(
+    results: Mapping[str, CoverageResult], *, ax: Axes | None = None
+) -> Axes:
+    """Draw several methods' coverage with exact intervals, and their mean set sizes.
+
+    Parameters
+    ----------
+    results : mapping of str to CoverageResult
+        What each method's sets achieved, on the same rows.
+    ax : matplotlib Axes, optional
+    """
+    ax = new_axes(ax, height=1.3 + 0.45 * len(results), grid="x")
+    for row, result in enumerate(results.values()):
+        below = result.coverage - result.interval[0]
+        above = result.interval[1] - result.coverage
+        spread = np.array([[below], [above]])
+        color = CYCLE[row % len(CYCLE)]
+        ax.errorbar(result.coverage, row, xerr=spread, fmt="o", color=color, capsize=4)
+        ax.annotate(
+            f"mean size {result.mean_size:.2f}",
+            (1.0, row),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, 0),
+            textcoords="offset points",
+            fontsize="small",
+            va="center",
+        )
+    first = next(iter(results.values()))
+    title = f"Coverage of {first.n} rows with {100 * first.confidence:g}% intervals"
+    if first.nominal is not None:
+        ax.axvline(first.nominal, **NOMINAL)
+        title += f" (dashed: nominal {first.nominal:g})"
+    ax.set_yticks(np.arange(len(results)), list(results))
+    ax.set_ylim(len(results) - 0.5, -0.5)
+    ax.set_xlabel("coverage")
+    ax.set_title(title, fontsize="medium")
+    return ax
+
+
+def coverage_against_alpha(
+    alphas: ArrayLike, results: Sequence[CoverageResult], *, ax: Axes | None = None
+) -> Axes:
+    """Draw coverage and mean set size against the miscoverage level.
+
+    Parameters
+    ----------
+    alphas : array_like (A,)
+    results : sequence of CoverageResult
+        What the sets of each level achieved on the same rows.
+    ax : matplotlib Axes, optional
+
+    Notes
+    -----
+    The band is each level's exact binomial interval. Sizes have the axis on the right.
+    """
+    levels = np.asarray(alphas, dtype=np.float64)
+    coverage = np.array([result.coverage for result in results])
+    low, high = np.array([result.interval for result in results]).T
+    sizes = np.array([result.mean_size for result in results])
+    ax = new_axes(ax, grid="both")
+    ax.fill_between(levels, low, high, color=BLUE, alpha=0.2, linewidth=0)
+    lines = ax.plot(levels, coverage, "o-", color=BLUE, markersize=4, label="coverage")
+    lines += ax.plot(levels, 1.0 - levels, label="nominal 1 - alpha", **NOMINAL)
+    right = ax.twinx()
+    right.spines["top"].set_visible(False)
+    lines += right.plot(
+        levels, sizes, "s:", color=RED, markersize=4, label="mean set size (right)"
+    )
+    right.set_ylim(bottom=0.0)
+    right.set_ylabel("mean set size")
+    ax.set_xlabel("miscoverage alpha")
+    ax.set_ylabel("coverage")
+    first = results[0]
+    level = f"{100 * first.confidence:g}% intervals"
+    ax.set_title(
+        f"Coverage of {first.n} rows with {level}, and size", fontsize="medium"
+    )
+    ax.legend(handles=lines, loc="lower left", frameon=False, fontsize="small")
+    return ax
+
+
+def prediction_regions(
+    fit: ConformalResult,
+    classifier: Callable[[FloatMatrix], ArrayLike],
+    points: ArrayLike,
+    labels: ArrayLike,
+    *,
+    n_grid: int = 150,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw which labels the prediction sets hold, everywhere in the plane.
+
+    Parameters
+    ----------
+    fit : ConformalResult
+    classifier : callable
+        From points (m, 2) to probabilities (m, K).
+    points : array_like (n, 2)
+        Data, drawn on top with a marker per label.
+    labels : array_like (n,) of int
+        Column numbers.
+    n_grid : int
+        Points of the grid in each direction.
+    ax : matplotlib Axes, optional
+
+    Notes
+    -----
+    The kind of figure of paper A, 1(b). A set's colour is the mean of its labels'; sets
+    of several labels are hatched; empty sets are white. Uniforms are 1/2 everywhere.
+    """
+    xy = np.asarray(points, dtype=np.float64)
+    numbers = np.asarray(labels, dtype=np.int64)
+    names = list(fit.classes)
+    margin = 0.05 * np.ptp(xy, axis=0)
+    low, high = xy.min(axis=0) - margin, xy.max(axis=0) + margin
+    sides = [np.linspace(low[d], high[d], n_grid) for d in range(2)]
+    grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
+    sets = fit.predict(classifier(grid), uniforms=np.full(len(grid), 0.5))
+
+    colors = np.array([to_rgb(CYCLE[k % len(CYCLE)]) for k in range(len(names))])
+    share = sets.mask / np.maximum(sets.sizes, 1)[:, None]
+    image = np.where(sets.sizes[:, None] > 0, share @ colors, 1.0)
+    image = 1.0 - 0.4 * (1.0 - image)  # pale, so that the points stand out
+    ax = new_axes(ax, width=5.6, height=4.6, grid="both")
+    ax.grid(visible=False)
+    box = (low[0], high[0], low[1], high[1])
+    ax.imshow(
+        image.reshape(n_grid, n_grid, 3), extent=box, origin="lower", aspect="auto"
+    )
+    several = sets.sizes.reshape(n_grid, n_grid) > 1
+    if several.any():
+        ax.contourf(
+            *sides,
+            several,
+            levels=[0.5, 1.5],
+            colors="none",
+            hatches=["////"],
+            zorder=1,
+        )
+    for k, name in enumerate(names):
+        only = sets.mask[:, k] & (sets.sizes == 1)
+        if only.any():  # its name, for print in grey
+            x, y = _most_central(grid[only])
+            style = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1}
+            ax.text(
+                float(x),
+                float(y),
+                f"{{{name}}}",
+                weight="bold",
+                ha="center",
+                va="center",
+                bbox=style,
+                zorder=3,
+            )
+        own = numbers == k
+        ax.scatter(
+            xy[own, 0],
+            xy[own, 1],
+            s=20,
+            color=CYCLE[k % len(CYCLE)],
+            marker=MARKERS[k % len(MARKERS)],
+            edgecolor="black",
+            linewidth=0.5,
+            label=f"label {name}",
+            zorder=2,
+        )
+    ax.set_xlabel("x1")
+    ax.set_ylabel("x2")
+    ax.set_title(f"{fit.title} (n = {fit.n})", fontsize="medium")
+    handles, _ = ax.get_legend_handles_labels()
+    if several.any():
+        hatched = Patch(facecolor="none", hatch="////", label="several labels")
+        handles.append(hatched)
+    ax.legend(
+        handles=handles,
+        loc="center left",
+        bbox_to_anchor=(1.01, 0.5),
+        frameon=False,
+        fontsize="small",
+    )
+    return ax
+
+
+def _most_central(points: FloatMatrix) -> FloatArray:
+    """Return the point nearest to the medians, shape (2,)."""
+    distance = ((points - np.median(points, axis=0)) ** 2).sum(axis=1)
+    return np.asarray(points[int(np.argmin(distance))])

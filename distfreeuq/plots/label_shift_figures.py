@@ -1,0 +1,52 @@
+"""Figures of label shift."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from distfreeuq.plots.style import BLUE, NOMINAL, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from distfreeuq.label_shift.results import LabelShiftResult
+
+
+def label_shift_weights(fit: LabelShiftResult, *, ax: Axes | None = None) -> Axes:
+    """Draw each class's weight with its 95% interval; no shift is the dashed line at 1.
+
+    Parameters
+    ----------
+    fit : LabelShiftResult
+    ax : matplotlib Axes, optional
+
+    Notes
+    -----
+    Intervals without an upper end run off the axis; a weight that is infinite or not
+    identified has no point.
+    """
+    frame = fit.to_frame()
+    y = np.arange(len(frame))
+    weight = frame["weight"].to_numpy(dtype=np.float64)
+    low, high = (frame[end].to_numpy(dtype=np.float64) for end in ("low", "high"))
+    shown = np.concatenate([[1.0], weight, low, high])
+    edge = 1.1 * float(shown[np.isfinite(shown)].max())
+    ax = new_axes(ax, height=max(2.4, 1.2 + 0.28 * len(frame)), grid="x")
+    ax.axvline(1.0, **NOMINAL)
+    if not fit.known:
+        ax.hlines(y, low, np.minimum(high, edge), color=BLUE, linewidth=1.5)
+    there = np.isfinite(weight)
+    ax.plot(weight[there], y[there], "o", color=BLUE)
+    ax.set_yticks(y, [str(name) for name in frame["class"]])
+    ax.set_ylim(len(frame) - 0.5, -0.5)
+    ax.set_xlim(0.0, edge)
+    ax.set_xlabel("weight q / p")
+    ax.set_ylabel("class")
+    title = "Known class weights (dashed: no shift)"
+    if not fit.known:
+        rows = f"{fit.n} source and {fit.m} target rows"
+        title = f"Class weights by {fit.method} from {rows}, 95% intervals"
+    ax.set_title(title, fontsize="medium")
+    return ax

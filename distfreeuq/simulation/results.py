@@ -1,0 +1,190 @@
+"""What a simulation found: a row per replicate, and Monte Carlo errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import FloatArray, FloatMatrix
+from distfreeuq.guarantees import NoGuarantee
+from distfreeuq.results import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from statsmodels.iolib.summary import Summary
+
+ESTIMATES = NoGuarantee(
+    "means estimate expectations, in this scenario alone, with the Monte Carlo errors "
+    "given"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SimulationResult(Result):
+    """Quantities found in independent replicates.
+
+    Attributes
+    ----------
+    quantities : tuple of str
+        Their names, Q of them.
+    values : ndarray (R, Q)
+        A row per replicate, in order.
+    seed : int
+        Gives the same table again as ``rng=``.
+    scenario, procedure : str
+        What was simulated.
+    parameters : tuple of (str, str)
+        Arguments that the procedure was given, as text.
+    guarantee : NoGuarantee
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> def mean_of_ten(toy, rng):
+    ...     x, labels = toy.sample(10, rng=rng)
+    ...     return {"mean": x[:, 0].mean(), "rare": (labels == 0).any()}
+    >>> result = dfu.simulate("three-gaussians", mean_of_ten, 200, rng=0)
+    >>> result
+    <SimulationResult mean_of_ten R=200: mean, rare>
+    >>> result.to_frame().shape, result.to_frame(wide=True).shape
+    ((400, 3), (200, 3))
+    """
+
+    quantities: tuple[str, ...]
+    values: FloatMatrix
+    seed: int
+    scenario: str
+    procedure: str
+    parameters: tuple[tuple[str, str], ...]
+    guarantee: NoGuarantee
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        names = ", ".join(self.quantities[:4])
+        more = ", ..." if len(self.quantities) > 4 else ""
+        return f"<SimulationResult {self.procedure} R={self.n_rep}: {names}{more}>"
+
+    @property
+    def n_rep(self) -> int:
+        """Number of replicates R."""
+        return int(self.values.shape[0])
+
+    def column(self, quantity: str) -> FloatArray:
+        """Return one quantity in every replicate, shape (R,)."""
+        Door("column").choice(quantity, "quantity", self.quantities)
+        values: FloatArray = self.values[:, self.quantities.index(quantity)]
+        return values
+
+    def to_frame(self, *, wide: bool = False) -> pd.DataFrame:
+        """Return the values as a DataFrame.
+
+        Parameters
+        ----------
+        wide : bool, default False
+            One row per replicate and a column per quantity; otherwise one row per
+            replicate and quantity.
+        """
+        import pandas as pd
+
+        replicates = np.arange(self.n_rep)
+        if wide:
+            columns = {
+                name: self.values[:, q] for q, name in enumerate(self.quantities)
+            }
+            return pd.DataFrame({"replicate": replicates, **columns})
+        n_quantities = len(self.quantities)
+        return pd.DataFrame(
+            {
+                "replicate": np.repeat(replicates, n_quantities),
+                "quantity": list(self.quantities) * self.n_rep,
+                "value": self.values.ravel(),
+            }
+        )
+
+    def describe(self, quantiles: Sequence[float] = (0.05, 0.5, 0.95)) -> pd.DataFrame:
+        """Return mean, Monte Carlo error, standard deviation and quantiles.
+
+        Parameters
+        ----------
+        quantiles : sequence of float
+            Levels in [0, 1].
+
+        Returns
+        -------
+        DataFrame
+            A row per quantity: ``n`` (replicates in which it is not NaN, on which the
+            others rest), ``mean``, ``std_err`` (of the mean), ``sd``, and a column per
+            quantile, such as ``q0.05``.
+        """
+        import pandas as pd
+
+        levels = Door("describe").numbers(
+            quantiles, "quantiles", "levels in [0, 1]", low=0.0, high=1.0
+        )
+        rows = []
+        for q in range(len(self.quantities)):
+            values = self.values[:, q]
+            values = values[~np.isnan(values)]
+            rows.append(_described(values, levels))
+        names = [f"q{level:g}" for level in levels]
+        frame = pd.DataFrame(rows, columns=["n", "mean", "std_err", "sd", *names])
+        frame.insert(0, "quantity", self.quantities)
+        return frame
+
+    def summary(self) -> Summary:
+        """Return the printed table."""
+        from distfreeuq._base import printing
+
+        levels = (0.05, 0.5, 0.95)
+        rows = [
+            (printing.class_name(row[0]), str(row[1]), *map(printing.number, row[2:]))
+            for row in self.describe(levels).itertuples(index=False, name=None)
+        ]
+        facts = [
+            ("Procedure", printing.class_name(self.procedure)),
+            ("Replicates", str(self.n_rep)),
+            ("Seed", str(self.seed)),
+            *((printing.class_name(name), text) for name, text in self.parameters),
+        ]
+        headers = ("quantity", "n", "mean", "MC error", "sd", "5%", "median", "95%")
+        return printing.summarise(
+            "Simulation",
+            facts,
+            [printing.Table(headers, rows)],
+            [
+                ("Scenario", f"{self.scenario}."),
+                *printing.guarantee_notes(self.guarantee),
+            ],
+        )
+
+    def plot(self, ax: Axes | None = None, *, quantity: str | None = None) -> Axes:
+        """Draw the distribution of a quantity over replicates, and its mean.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        quantity : str, optional
+            The first one by default.
+        """
+        from distfreeuq import plots
+
+        name = self.quantities[0] if quantity is None else quantity
+        return plots.replicate_histogram(self.column(name), name=name, ax=ax)
+
+
+def _described(values: FloatArray, levels: FloatArray) -> list[float]:
+    """Return n, mean, standard error, standard deviation and quantiles."""
+    n = values.size
+    if n == 0:
+        return [0] + [math.nan] * (3 + levels.size)
+    with np.errstate(invalid="ignore"):  # infinite values have no deviation
+        sd = float(values.std(ddof=1)) if n > 1 else math.nan
+        # an order statistic, which exists also where values are infinite
+        quantiles = np.quantile(values, levels, method="inverted_cdf")
+    return [n, float(values.mean()), sd / math.sqrt(n), sd, *quantiles.tolist()]

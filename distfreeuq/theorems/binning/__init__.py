@@ -1,0 +1,17 @@
+"""The family of binning: bounds in all bins, who may choose bins, and the target."""
+
+from distfreeuq.theorems.binning import (
+    bin_rows,
+    reweighting,
+    simplex_cells,
+    source_bins,
+    target_bins,
+)
+
+THEOREMS = (
+    *source_bins.THEOREMS,
+    *bin_rows.THEOREMS,
+    *simplex_cells.THEOREMS,
+    *reweighting.THEOREMS,
+    *target_bins.THEOREMS,
+)

@@ -1,0 +1,21 @@
+"""The family of prediction sets: coverage with and without shift."""
+
+from distfreeuq.theorems.conformal import (
+    class_coverage,
+    estimated_weights,
+    known_weights,
+    pac_by_class,
+    split_coverage,
+    training_conditional,
+    weighted_exchangeability,
+)
+
+THEOREMS = (
+    *split_coverage.THEOREMS,
+    *class_coverage.THEOREMS,
+    *known_weights.THEOREMS,
+    *training_conditional.THEOREMS,
+    *pac_by_class.THEOREMS,
+    *estimated_weights.THEOREMS,
+    *weighted_exchangeability.THEOREMS,
+)

@@ -1,0 +1,376 @@
+"""Theorems on prediction sets without shift: coverage on average over calibrations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
+from distfreeuq._numerics.quantiles import conformal_rank, smallest_order_statistic
+from distfreeuq.conformal.data import CHOSEN_ELSEWHERE, PAPER_A
+from distfreeuq.conformal.nonconformity import (
+    APS,
+    LAC,
+    RAPS,
+    SAPS,
+    Margin,
+    NestedScore,
+    Rank,
+)
+from distfreeuq.conformal.split_sets import split_conformal
+from distfreeuq.conformal.thresholds import exchangeable_threshold
+from distfreeuq.theorems.draws.calibration_draws import (
+    Rows,
+    covered_by_fits,
+    scenario_rows,
+    scored_draws,
+    simplex_rows,
+)
+from distfreeuq.theorems.engine.claims import Claim
+from distfreeuq.theorems.engine.experiment import Experiment, Theorem
+
+FAMILY = "prediction sets"
+EXCHANGEABLE = "the calibration rows and the new row are exchangeable"
+SCORES: tuple[NestedScore, ...] = (
+    LAC(),
+    APS(),
+    RAPS(penalty=0.1, k_reg=1),
+    SAPS(),
+    Rank(),
+    Margin(),
+)
+
+overconfident = partial(simplex_rows, sharpness=0.5)
+underconfident = partial(simplex_rows, sharpness=2.0)
+tied = partial(scenario_rows, scenario="ties-everywhere")
+gaussian = partial(scenario_rows, scenario="three-gaussians")
+gaussian_target = partial(scenario_rows, scenario="three-gaussians", domain="target")
+
+
+def certain(generator: np.random.Generator, size: int) -> tuple[FloatMatrix, IntArray]:
+    """Return a classifier that is certain, and right: its APS score is u itself."""
+    return np.tile([1.0, 0.0], (size, 1)), np.zeros(size, dtype=np.int64)
+
+
+def covers(alpha: float, tolerance: float = 0.01) -> tuple[Claim, ...]:
+    """Return the claim of every lower bound on coverage."""
+    return (Claim("covered", at_least=1.0 - alpha, tolerance=tolerance),)
+
+
+# ---------------------------------------------------------------------------- the draws
+
+
+def public(
+    generator: np.random.Generator,
+    n_draws: int,
+    *,
+    rows: Rows,
+    n: int,
+    alpha: float,
+    **options: Any,
+) -> dict[str, BoolArray]:
+    """Fit and predict by the public functions."""
+    fit = partial(split_conformal, alpha=alpha, **options)
+    covered, _ = covered_by_fits(generator, n_draws, fit, source=rows, n=n)
+    return {"covered": covered}
+
+
+def batch(
+    generator: np.random.Generator,
+    n_draws: int,
+    *,
+    rows: Rows,
+    target: Rows | None = None,
+    n: int,
+    alpha: float,
+    score: NestedScore | None = None,
+    randomized: bool = True,
+    rule: Callable[[FloatArray, float], float] = exchangeable_threshold,
+) -> dict[str, BoolArray]:
+    """Threshold by `rule`, which is the package's own unless something is broken."""
+    draws = scored_draws(
+        generator,
+        n_draws,
+        source=rows,
+        target=target,
+        n=n,
+        score=score,
+        randomized=randomized,
+    )
+    thresholds = draws.thresholds(lambda scores, labels: rule(scores, alpha))
+    return {"covered": draws.covered(thresholds)}
+
+
+def p_values(
+    generator: np.random.Generator,
+    n_draws: int,
+    *,
+    rows: Rows,
+    n: int,
+    alpha: float,
+    own_mass: bool = True,
+) -> dict[str, BoolArray]:
+    """Return whether the true label's p-value is at most alpha, and if sets agree."""
+    probs, labels = rows(generator, n_draws * (n + 1))
+    probs, labels = probs.reshape(n_draws, n + 1, -1), labels.reshape(n_draws, n + 1)
+    small, disagree = np.zeros((2, n_draws), dtype=np.bool_)
+    for i, seed in enumerate(generator.integers(2**62, size=n_draws)):
+        fit = split_conformal(probs[i, :n], labels[i, :n], alpha=alpha, rng=int(seed))
+        p = fit.p_values(probs[i, n:], rng=int(seed))[0]
+        if not own_mass:
+            p = (p * (n + 1) - 1) / n
+        small[i] = p[labels[i, n]] <= alpha + 1e-12
+        mask = fit.predict(probs[i, n:], rng=int(seed)).mask[0]
+        disagree[i] = (mask != (p > alpha + 1e-12)).any()
+    return {"p <= alpha": small, "p and set disagree": disagree}
+
+
+def score_law(
+    generator: np.random.Generator, n_draws: int, *, rows: Rows, randomized: bool = True
+) -> dict[str, BoolArray]:
+    """Return whether the true label's APS score is below a few levels."""
+    draws = scored_draws(generator, n_draws, source=rows, n=0, randomized=randomized)
+    return {f"score <= {t}": draws.test_scores <= t for t in LEVELS}
+
+
+LEVELS = (0.1, 0.5, 0.9)
+
+
+# ---------------------------------------------------------------------- broken variants
+
+
+def atom_dropped(scores: FloatArray, alpha: float) -> float:
+    """Return the (1 - alpha)-quantile of the calibration scores by themselves."""
+    return smallest_order_statistic(scores, math.ceil((1.0 - alpha) * scores.size))
+
+
+def rank_moved(scores: FloatArray, alpha: float, *, by: int) -> float:
+    """Return an order statistic next to the right one."""
+    return smallest_order_statistic(scores, conformal_rank(scores.size, alpha) + by)
+
+
+def uniforms_reused(
+    generator: np.random.Generator, n_draws: int, *, n: int, alpha: float
+) -> dict[str, BoolArray]:
+    """Score a certain classifier's test row with the uniform of a calibration row."""
+    scores = generator.random((n_draws, n))
+    thresholds = np.array([exchangeable_threshold(row, alpha) for row in scores])
+    return {"covered": scores[:, 0] <= thresholds}
+
+
+# ------------------------------------------------------------------------- the theorems
+
+COVERAGE = Theorem(
+    name="split-coverage",
+    title="Split conformal sets cover",
+    reference=f"{PAPER_A}, Thm 1",
+    statement="P(Y in C(X)) >= 1 - alpha for a new row, whatever classifier and score.",
+    assumptions=(EXCHANGEABLE, CHOSEN_ELSEWHERE),
+    family=FAMILY,
+    experiments=(
+        Experiment(
+            "public: over-confident classifier, n = 20",
+            partial(public, rows=overconfident, n=20, alpha=0.1),
+            covers(0.1, 0.02),
+            batch=500,
+        ),
+        Experiment(
+            "most likely label always added, n = 20",
+            partial(public, rows=overconfident, n=20, alpha=0.3, never_empty=True),
+            covers(0.3, 0.03),
+            batch=500,
+        ),
+        Experiment(
+            "public: ties everywhere, not randomised, n = 30",
+            partial(public, rows=tied, n=30, alpha=0.3, randomized=False),
+            covers(0.3, 0.03),
+            batch=500,
+        ),
+        *(
+            Experiment(
+                f"{score.name}, over-confident classifier, n = 20",
+                partial(batch, rows=overconfident, n=20, alpha=0.1, score=score),
+                covers(0.1),
+                batch=4000,
+            )
+            for score in SCORES
+        ),
+        *(
+            Experiment(
+                f"{score.name}, ties everywhere, not randomised, n = 30",
+                partial(
+                    batch, rows=tied, n=30, alpha=0.3, score=score, randomized=False
+                ),
+                covers(0.3),
+                batch=4000,
+            )
+            for score in SCORES
+        ),
+        Experiment(
+            "too few rows: every label, n = 5",
+            partial(batch, rows=overconfident, n=5, alpha=0.1),
+            (Claim("covered", at_least=1.0),),
+        ),
+    ),
+    controls=(
+        Experiment(
+            "atom at infinity dropped",
+            partial(batch, rows=overconfident, n=20, alpha=0.1, rule=atom_dropped),
+            covers(0.1),
+        ),
+        Experiment(
+            "rank too low by one",
+            partial(
+                batch,
+                rows=overconfident,
+                n=50,
+                alpha=0.1,
+                rule=partial(rank_moved, by=-1),
+            ),
+            covers(0.1),
+        ),
+        Experiment(
+            "label shift: rows not exchangeable",
+            partial(batch, rows=gaussian, target=gaussian_target, n=50, alpha=0.1),
+            covers(0.1),
+        ),
+    ),
+)
+
+COVERAGE_EXACT = Theorem(
+    name="split-coverage-exact",
+    title="Split conformal sets cover no more than they must",
+    reference=f"{PAPER_A}, Thm 1, upper side",
+    statement=(
+        "P(Y in C(X)) = k / (n + 1) <= 1 - alpha + 1 / (n + 1), with k the rank of the "
+        "threshold, if no two scores can tie."
+    ),
+    assumptions=(EXCHANGEABLE, CHOSEN_ELSEWHERE, "scores are continuous"),
+    family=FAMILY,
+    experiments=(
+        Experiment(
+            "public: certain classifier, n = 9",
+            partial(public, rows=certain, n=9, alpha=0.3),
+            (Claim("covered", equals=0.7, tolerance=0.04),),
+            batch=500,
+        ),
+        *(
+            Experiment(
+                f"under-confident classifier, n = {n}, alpha = {alpha}",
+                partial(batch, rows=underconfident, n=n, alpha=alpha),
+                (
+                    Claim("covered", equals=rank / (n + 1)),
+                    Claim("covered", at_most=min(1.0, 1 - alpha + 1 / (n + 1))),
+                ),
+                batch=40_000 // n,
+            )
+            for n, alpha, rank in ((9, 0.1, 9), (50, 0.05, 49), (200, 0.05, 191))
+        ),
+    ),
+    controls=(
+        Experiment(
+            "uniforms of the fit used again in prediction",
+            partial(uniforms_reused, n=9, alpha=0.3),
+            (Claim("covered", equals=0.7, tolerance=0.04),),
+        ),
+        Experiment(
+            "rank too high by one",
+            partial(
+                batch,
+                rows=underconfident,
+                n=50,
+                alpha=0.05,
+                rule=partial(rank_moved, by=1),
+            ),
+            (Claim("covered", equals=49 / 51),),
+        ),
+        Experiment(
+            "scores that tie",
+            partial(batch, rows=tied, n=30, alpha=0.3, randomized=False),
+            (Claim("covered", at_most=0.7 + 1 / 31),),
+        ),
+    ),
+)
+
+P_VALUES = Theorem(
+    name="conformal-p-values",
+    title="Conformal p-values are valid",
+    reference=f"{PAPER_A}, Thm 1, dual form",
+    statement=(
+        "P(p of the true label <= alpha) <= alpha, with equality if alpha (n + 1) "
+        "is an integer and no two scores can tie; a label is in the set if and only if "
+        "its p-value exceeds alpha."
+    ),
+    assumptions=(EXCHANGEABLE, CHOSEN_ELSEWHERE),
+    family=FAMILY,
+    experiments=(
+        Experiment(
+            "public: over-confident classifier, n = 19",
+            partial(p_values, rows=overconfident, n=19, alpha=0.1),
+            (
+                Claim("p <= alpha", equals=0.1, tolerance=0.03),
+                Claim("p and set disagree", at_most=0.0),
+            ),
+            batch=400,
+        ),
+        Experiment(
+            "public: ties everywhere, n = 30",
+            partial(p_values, rows=tied, n=30, alpha=0.3),
+            (
+                Claim("p <= alpha", at_most=0.3, tolerance=0.04),
+                Claim("p and set disagree", at_most=0.0),
+            ),
+            batch=400,
+        ),
+    ),
+    controls=(
+        Experiment(
+            "the row's own mass left out",
+            partial(p_values, rows=overconfident, n=20, alpha=0.1, own_mass=False),
+            (Claim("p <= alpha", at_most=0.1, tolerance=0.03),),
+            batch=400,
+        ),
+    ),
+)
+
+APS_UNIFORM = Theorem(
+    name="aps-uniform",
+    title="The randomised APS score of the Bayes rule is uniform",
+    reference="Romano, Sesia & Candes (2020)",
+    statement="P(score of the true label <= t) = t for every t in [0, 1].",
+    assumptions=("the classifier is the Bayes rule", "no two probabilities tie"),
+    family=FAMILY,
+    experiments=tuple(
+        Experiment(
+            name,
+            partial(score_law, rows=rows),
+            tuple(Claim(f"score <= {t}", equals=t, tolerance=0.005) for t in LEVELS),
+            batch=50_000,
+        )
+        for name, rows in (
+            (
+                "ten classes, uniform on the simplex",
+                partial(simplex_rows, n_classes=10),
+            ),
+            ("three Gaussians", gaussian),
+        )
+    ),
+    controls=(
+        Experiment(
+            "not randomised",
+            partial(score_law, rows=gaussian, randomized=False),
+            (Claim("score <= 0.5", equals=0.5, tolerance=0.005),),
+        ),
+        Experiment(
+            "over-confident classifier",
+            partial(score_law, rows=overconfident),
+            (Claim("score <= 0.5", equals=0.5, tolerance=0.005),),
+        ),
+    ),
+)
+
+THEOREMS = (COVERAGE, COVERAGE_EXACT, P_VALUES, APS_UNIFORM)

@@ -1,0 +1,1 @@
+"""The checker: claims, experiments, sequential decisions, and the table of verdicts."""

@@ -1,0 +1,162 @@
+"""What the checker calls a theorem: words, experiments, and controls that fail."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.array_types import BoolArray, FloatArray
+from distfreeuq.exceptions import DistFreeError
+from distfreeuq.theorems.engine.claims import Claim
+
+Draw = Callable[[np.random.Generator, int], Mapping[str, BoolArray]]
+"""``draw(generator, n)``: n independent draws, for each event (n,) of did it happen."""
+
+_KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """Independent draws of events, and what is claimed of their probabilities.
+
+    Parameters
+    ----------
+    name : str
+        The scenario, or what is broken in a control; with the theorem's name it seeds
+        the draws.
+    draw : callable
+        ``draw(generator, n)`` makes n independent draws and returns, for every event
+        claimed about, a bool array (n,). A function of a module, or a
+        ``functools.partial`` of one, runs in worker processes; lambdas do too with
+        joblib's own.
+    claims : tuple of Claim
+        Several may be about one event.
+    batch : int, default 2000
+        Draws per call: some tenths of a second's worth.
+    """
+
+    name: str
+    draw: Draw
+    claims: tuple[Claim, ...]
+    batch: int = 2000
+
+    def __post_init__(self) -> None:
+        """Refuse an experiment that claims nothing."""
+        door = Door("Experiment")
+        object.__setattr__(self, "claims", tuple(self.claims))
+        if not self.claims or not all(isinstance(c, Claim) for c in self.claims):
+            door.refuse("claims", "one or more of Claim", repr(self.claims))
+        if not callable(self.draw):
+            door.refuse("draw", "a function of a generator and n", repr(self.draw))
+        object.__setattr__(self, "batch", door.count(self.batch, "batch", low=1))
+
+    def count(self, generator: np.random.Generator, n_draws: int) -> dict[str, int]:
+        """Return in how many of n draws each event happened."""
+        try:
+            happened = self.draw(generator, n_draws)
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            raise DistFreeError(
+                f"The experiment {self.name!r} failed. {what}"
+            ) from error
+        counts = {}
+        for event in {claim.event for claim in self.claims}:
+            hits = np.asarray(happened[event]) if event in happened else None
+            if hits is None or hits.dtype != np.bool_ or hits.shape != (n_draws,):
+                must = f"a function that returns bools ({n_draws},) for {event!r}"
+                got = "none" if hits is None else f"{hits.dtype} of shape {hits.shape}"
+                Door(f"Experiment {self.name!r}").refuse("draw", must, got)
+            counts[event] = int(hits.sum())
+        return counts
+
+
+@dataclass(frozen=True, slots=True)
+class Theorem:
+    """A statement, the experiments in which it must hold, and controls that must fail.
+
+    Parameters
+    ----------
+    name : str
+        In kebab-case, such as "label-shift-coverage".
+    title : str
+        What it says, in a few words.
+    reference : str
+        Paper and number.
+    statement : str
+        With its quantities, in a sentence or two.
+    assumptions : tuple of str
+    experiments : tuple of Experiment
+        Every claim of each must hold.
+    controls : tuple of Experiment
+        A broken procedure, or a violated assumption, named: at least one claim of each
+        must be refuted, or the experiments could not have noticed an error.
+    family : str, default "own"
+        Heading under which tables list it.
+
+    Examples
+    --------
+    A theorem of one's own: the maximum of n uniforms exceeds 1 - x/n with probability
+    at least 1 - exp(-x), here x = 1; but not that of n uniforms that are all the same.
+
+    >>> import numpy as np
+    >>> from distfreeuq import theorems
+    >>> claim = theorems.Claim("exceeds", at_least=1 - np.exp(-1), tolerance=0.05)
+    >>> def independent(generator, n_draws):
+    ...     return {"exceeds": generator.random((n_draws, 10)).max(axis=1) > 0.9}
+    >>> def all_the_same(generator, n_draws):
+    ...     return {"exceeds": generator.random(n_draws) > 0.9}
+    >>> mine = theorems.Theorem(
+    ...     name="largest-of-uniforms",
+    ...     title="The largest of n uniforms",
+    ...     reference="folklore",
+    ...     statement="P(max U_i > 1 - 1/n) >= 1 - 1/e.",
+    ...     assumptions=("the U_i are independent",),
+    ...     experiments=(theorems.Experiment("n = 10", independent, (claim,)),),
+    ...     controls=(theorems.Experiment("all the same", all_the_same, (claim,)),),
+    ... )
+    >>> theorems.verify(mine)
+    <TheoremResult largest-of-uniforms: holds, controls caught>
+    """
+
+    name: str
+    title: str
+    reference: str
+    statement: str
+    assumptions: tuple[str, ...]
+    experiments: tuple[Experiment, ...]
+    controls: tuple[Experiment, ...] = ()
+    family: str = "own"
+
+    def __post_init__(self) -> None:
+        """Refuse what could not be looked up, or reproduced."""
+        door = Door("Theorem")
+        if not isinstance(self.name, str) or not _KEBAB.fullmatch(self.name):
+            door.refuse("name", "lower-case words joined by hyphens", repr(self.name))
+        for field in ("assumptions", "experiments", "controls"):
+            object.__setattr__(self, field, tuple(getattr(self, field)))
+        if not self.experiments:
+            door.refuse("experiments", "at least one Experiment", "none")
+        names = [one.name for one in (*self.experiments, *self.controls)]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            door.refuse("experiments", "of different names", f"{twice!r} twice")
+
+
+def as_event(mean: FloatArray, generator: np.random.Generator) -> BoolArray:
+    """Return events that happen with these probabilities: a mean becomes a probability.
+
+    For V in [0, 1] and an independent uniform U, P(U < V) = E V, so that a claim about
+    a mean is one about an event, whose count is exactly binomial.
+
+    Parameters
+    ----------
+    mean : ndarray (n,)
+        In [0, 1].
+    generator : numpy.random.Generator
+    """
+    happened: BoolArray = generator.random(mean.shape) < mean
+    return happened

@@ -1,0 +1,400 @@
+"""What a run of the checker found: a row per claim, a verdict per theorem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from distfreeuq._base.arguments import Door
+from distfreeuq._base.persistence import register
+from distfreeuq.guarantees import Guarantee
+from distfreeuq.results import Result
+from distfreeuq.theorems.engine.claims import Sense, Verdict, claim_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from statsmodels.iolib.summary import Summary
+
+    from distfreeuq._base.layout import Note, Table
+
+_COLUMNS = [
+    "theorem",
+    "experiment",
+    "control",
+    "event",
+    "sense",
+    "bound",
+    "tolerance",
+    "estimate",
+    "low",
+    "high",
+    "draws",
+    "verdict",
+    "seconds",
+]
+
+Outcome = Literal["holds", "violated", "undecided", "caught", "missed"]
+"""Of an experiment the first three; of a control, caught, missed or undecided."""
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class TheoremRecord:
+    """A theorem's words, as in `Theorem`, without its experiments."""
+
+    name: str
+    title: str
+    reference: str
+    statement: str
+    assumptions: tuple[str, ...]
+    family: str
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class ClaimRecord:
+    """What became of one claim.
+
+    Attributes
+    ----------
+    theorem, experiment : str
+    control : bool
+        Whether the claim was made of a control, which must fail.
+    event, sense, bound, tolerance, mean
+        The claim, with the tolerance of this run.
+    hits, draws : int
+        At the look that decided, or at the last.
+    low, high : float
+        Interval of that look.
+    verdict : {"holds", "violated", "undecided"}
+    seconds : float
+        Processor time that the draws of the whole experiment took.
+    """
+
+    theorem: str
+    experiment: str
+    control: bool
+    event: str
+    sense: Sense
+    bound: float
+    tolerance: float
+    mean: bool
+    hits: int
+    draws: int
+    low: float
+    high: float
+    verdict: Verdict
+    seconds: float
+
+    @property
+    def estimate(self) -> float:
+        """Share of the draws in which the event happened."""
+        return self.hits / self.draws
+
+    def __str__(self) -> str:
+        """Return the claim as tables print it."""
+        return claim_text(self.event, self.sense, self.bound, self.mean)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TheoremResult(Result):
+    """Verdicts on theorems, and on the controls that show the checks have teeth.
+
+    Attributes
+    ----------
+    theorems : tuple of TheoremRecord
+    claims : tuple of ClaimRecord
+        By theorem and experiment, controls after experiments.
+    effort : str
+        "fast" or "thorough".
+    seed : int
+        ``verify(..., rng=seed)`` gives the same table again.
+    error : float
+        Probability, at most, that any verdict of the run is wrong.
+    guarantee : Guarantee
+
+    Examples
+    --------
+    >>> from distfreeuq import theorems
+    >>> result = theorems.verify("aps-uniform", rng=0)
+    >>> result
+    <TheoremResult aps-uniform: holds, controls caught>
+    >>> result.ok, result.verdicts
+    (True, {'aps-uniform': 'holds'})
+    >>> sorted(set(result.to_frame()["verdict"]))
+    ['holds', 'violated']
+    """
+
+    theorems: tuple[TheoremRecord, ...]
+    claims: tuple[ClaimRecord, ...]
+    effort: str
+    seed: int
+    error: float
+    guarantee: Guarantee
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        if len(self.theorems) == 1:
+            name = self.theorems[0].name
+            outcomes = self.outcomes(name, control=True).values()
+            text = f"{name}: {self.verdicts[name]}"
+            if outcomes:
+                caught = all(outcome == "caught" for outcome in outcomes)
+                text += f", controls {'' if caught else 'not '}caught"
+        else:
+            counts = _counted(self.verdicts.values())
+            text = f"{len(self.theorems)} theorems: {counts}"
+            controls = list(self._outcomes(control=True).values())
+            if controls:
+                text += f"; controls: {_counted(controls)}"
+        return f"<TheoremResult {text}>"
+
+    # --------------------------------------------------------------- verdicts
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """The verdict on each theorem: the worst of its experiments'."""
+        return {
+            theorem.name: _worst(
+                [
+                    claim.verdict
+                    for claim in self.claims
+                    if claim.theorem == theorem.name and not claim.control
+                ]
+            )
+            for theorem in self.theorems
+        }
+
+    def outcomes(self, name: str, *, control: bool = False) -> dict[str, Outcome]:
+        """Return what became of each experiment, or of each control, of a theorem.
+
+        Parameters
+        ----------
+        name : str
+            Of the theorem.
+        control : bool, default False
+            Whether to return the controls: "caught" if a claim was refuted, "missed" if
+            all were found to hold, else "undecided".
+        """
+        known = [theorem.name for theorem in self.theorems]
+        Door("TheoremResult.outcomes").choice(name, "name", known)
+        found = self._outcomes(control=control)
+        return {which: found[owner, which] for owner, which in found if owner == name}
+
+    def _outcomes(self, *, control: bool) -> dict[tuple[str, str], Outcome]:
+        by_experiment: dict[tuple[str, str], list[Verdict]] = {}
+        for claim in self.claims:
+            if claim.control == control:
+                key = claim.theorem, claim.experiment
+                by_experiment.setdefault(key, []).append(claim.verdict)
+        judge = _as_control if control else _worst
+        return {key: judge(several) for key, several in by_experiment.items()}
+
+    @property
+    def ok(self) -> bool:
+        """Whether every theorem holds and every control was caught."""
+        return self.exit_code == 0
+
+    @property
+    def exit_code(self) -> int:
+        """What the command line returns.
+
+        0: every theorem holds and every control was caught. 1: a theorem is violated,
+        or a control was not caught. 3: neither, but a theorem is undecided.
+        """
+        verdicts = set(self.verdicts.values())
+        controls = set(self._outcomes(control=True).values())
+        if "violated" in verdicts or controls - {"caught"}:
+            return 1
+        return 3 if "undecided" in verdicts else 0
+
+    # -------------------------------------------------------------- protocol
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per claim.
+
+        Columns: theorem, experiment, control, event, sense, bound, tolerance, estimate,
+        low, high, draws, verdict, and the processor seconds of the experiment.
+        With one seed, all but the last are the same in every run.
+        """
+        import pandas as pd
+
+        rows = [[getattr(claim, name) for name in _COLUMNS] for claim in self.claims]
+        return pd.DataFrame(rows, columns=_COLUMNS)
+
+    def summary(self, *, seconds: bool = False) -> Summary:
+        """Return the verdicts as a statsmodels ``Summary``.
+
+        For one theorem a row per claim; for several a row per theorem, and in words
+        what is not as it should be.
+
+        Parameters
+        ----------
+        seconds : bool, default False
+            Whether to print the processor time, which differs from run to run.
+        """
+        from distfreeuq._base import printing
+
+        draws: dict[tuple[str, str], int] = {}
+        for claim in self.claims:
+            key = claim.theorem, claim.experiment
+            draws[key] = max(claim.draws, draws.get(key, 0))
+        facts = [
+            ("Effort", self.effort),
+            ("Seed", str(self.seed)),
+            ("Claims", str(len(self.claims))),
+            ("Draws", str(sum(draws.values()))),
+        ]
+        if len(self.theorems) == 1:
+            one = self.theorems[0]
+            title = one.title
+            verdict: str = self.verdicts[one.name]
+            controls = self.outcomes(one.name, control=True).values()
+            if any(outcome != "caught" for outcome in controls):
+                verdict += ", a control not caught"
+            facts = [("Theorem", one.name), ("Verdict", verdict), *facts]
+            tables = self._claim_tables(seconds)
+            notes = [
+                ("States", one.statement),
+                ("Needs", "; ".join(one.assumptions) + "."),
+                ("By", one.reference + "."),
+            ]
+        else:
+            title = "Theorems checked by simulation"
+            tables, notes = self._theorem_tables(seconds), self._shortcomings()
+        notes.append(("Verdicts", _reading(self.claims)))
+        notes.append(("Error", self.guarantee.statement))
+        return printing.summarise(title, facts, tables, notes)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw estimates and intervals against the claims, controls marked.
+
+        For one theorem a row per claim; for several a row per experiment, that of its
+        claim nearest to violation, in units of its tolerance.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        """
+        from distfreeuq import plots
+
+        return plots.theorem_checks(self, ax=ax)
+
+    # --------------------------------------------------------------- printing
+
+    def _claim_tables(self, seconds: bool) -> list[Table]:
+        from distfreeuq._base.printing import Table
+
+        tables = []
+        for control, heading in ((False, "must hold"), (True, "control, must fail")):
+            rows = [
+                [
+                    claim.experiment,
+                    str(claim),
+                    f"{claim.estimate:.4f}",
+                    f"[{claim.low:.4f}, {claim.high:.4f}]",
+                    str(claim.draws),
+                    claim.verdict,
+                    *([f"{claim.seconds:.1f}"] if seconds else []),
+                ]
+                for claim in self.claims
+                if claim.control == control
+            ]
+            headers = [heading, "claim", "estimate", "interval", "draws", "verdict"]
+            tables.append(Table(headers + ["seconds"] * seconds, rows))
+        return tables
+
+    def _theorem_tables(self, seconds: bool) -> list[Table]:
+        """Return one table per family: what holds and what was caught."""
+        from distfreeuq._base.printing import Table
+
+        verdicts = self.verdicts
+        rows: dict[str, list[list[str]]] = {}
+        for theorem in self.theorems:
+            held = self.outcomes(theorem.name).values()
+            caught = self.outcomes(theorem.name, control=True).values()
+            took = {
+                claim.experiment: claim.seconds
+                for claim in self.claims
+                if claim.theorem == theorem.name
+            }
+            rows.setdefault(theorem.family, []).append(
+                [
+                    theorem.name,
+                    theorem.reference.split(";")[0],
+                    f"{sum(x == 'holds' for x in held)} of {len(held)}",
+                    f"{sum(x == 'caught' for x in caught)} of {len(caught)}",
+                    verdicts[theorem.name],
+                    *([f"{sum(took.values()):.1f}"] if seconds else []),
+                ]
+            )
+        headers = ["by", "hold", "controls caught", "verdict"] + ["seconds"] * seconds
+        return [Table([family, *headers], body) for family, body in rows.items()]
+
+    def _shortcomings(self) -> list[Note]:
+        """Return in words what is violated, not caught, or undecided."""
+        notes = []
+        for claim in self.claims:
+            if not claim.control and claim.verdict != "holds":
+                notes.append((claim.verdict.capitalize(), _in_words(claim)))
+        for (theorem, experiment), outcome in self._outcomes(control=True).items():
+            if outcome != "caught":
+                notes.append(("Not caught", f"{theorem}, control {experiment!r}."))
+        return notes
+
+
+def error_statement(error: float, n_claims: int) -> Guarantee:
+    """Return what the verdicts of a run are worth."""
+    return Guarantee(
+        statement=(
+            f"the probability that any of the {n_claims} verdicts is wrong is at most "
+            f"{error:g}: exact binomial intervals at every planned look, Bonferroni "
+            "over looks and claims."
+        ),
+        kind="confidence interval",
+        confidence=1.0 - error,
+        reference="Clopper & Pearson (1934); Bonferroni",
+        assumptions=("the generator's numbers are as good as random",),
+    )
+
+
+def _reading(claims: Sequence[ClaimRecord]) -> str:
+    tolerances = sorted({claim.tolerance for claim in claims})
+    within = f"{tolerances[0]:.2g}"
+    if len(tolerances) > 1:
+        within += f" to {tolerances[-1]:.2g}, by claim"
+    return (
+        "violated: the interval lies on the wrong side of the claim; holds: it leaves "
+        f"the claim by no more than the tolerance ({within}); undecided: neither. A "
+        "control is caught if a claim of it is violated."
+    )
+
+
+def _in_words(claim: ClaimRecord) -> str:
+    return (
+        f"{claim.theorem}, {claim.experiment}: {claim}, estimate {claim.estimate:.4f} "
+        f"in [{claim.low:.4f}, {claim.high:.4f}] after {claim.draws} draws."
+    )
+
+
+def _worst(verdicts: Sequence[Verdict]) -> Verdict:
+    order: tuple[Verdict, ...] = ("violated", "undecided")
+    for verdict in order:
+        if verdict in verdicts:
+            return verdict
+    return "holds"
+
+
+def _as_control(verdicts: Sequence[Verdict]) -> Outcome:
+    if "violated" in verdicts:
+        return "caught"
+    return "undecided" if "undecided" in verdicts else "missed"
+
+
+def _counted(outcomes: Any) -> str:
+    """Return how many there are of each outcome."""
+    outcomes = list(outcomes)
+    kinds = dict.fromkeys(outcomes)
+    return ", ".join(f"{outcomes.count(kind)} {kind}" for kind in kinds)

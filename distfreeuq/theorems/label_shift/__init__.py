@@ -1,0 +1,15 @@
+"""The family of label shift: estimated weights, their regions, intervals and tests."""
+
+from distfreeuq.theorems.label_shift import (
+    likelihood_weights,
+    weight_estimates,
+    weight_intervals,
+    weight_regions,
+)
+
+THEOREMS = (
+    *weight_regions.THEOREMS,
+    *weight_estimates.THEOREMS,
+    *weight_intervals.THEOREMS,
+    *likelihood_weights.THEOREMS,
+)
