@@ -17,7 +17,7 @@ import numpy as np
 
 import distfreeuq as dfu
 from distfreeuq import metrics
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._numerics.mixture_likelihood import maximise_likelihood
 
 from . import data
@@ -42,7 +42,7 @@ def scores_and_sets(rows: int) -> Iterator[Case]:
     uniforms = np.random.default_rng(1).random(rows)
     for dtype in ("float64", "float32"):
         probs, labels = data.rows(rows, 1000, data.FLAT, dtype)
-        yield f"validation {dtype}", lambda p=probs: Door("guard").probs(p)
+        yield f"validation {dtype}", lambda p=probs: Arguments("guard").probs(p)
         for score in ("aps", "raps", "saps", "margin"):
             yield (
                 f"{score} of the true labels {dtype}",
@@ -66,7 +66,10 @@ def few_classes(n: int) -> Iterator[Case]:
     uniforms = np.random.default_rng(1).random(n)
     for dtype in ("float64", "float32"):
         probs, labels = data.rows(n, 10, data.FLAT, dtype)
-        yield f"validation, ten classes {dtype}", lambda p=probs: Door("guard").probs(p)
+        yield (
+            f"validation, ten classes {dtype}",
+            lambda p=probs: Arguments("guard").probs(p),
+        )
         yield (
             f"split_conformal, ten classes {dtype}",
             lambda p=probs, y=labels: dfu.split_conformal(p, y, rng=0),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import distfreeuq as dfu
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 
 from . import by_hand, data
 from .harness import Job, Target
@@ -84,11 +84,11 @@ def study(n: int) -> Job:
 def validate(n: int) -> Job:
     """Return the job: the part of a fit that looks at the input."""
     probs, labels = data.rows(n, N_CLASSES)
-    door = Door("benchmark")
+    args = Arguments("benchmark")
 
     def ours() -> int:
-        matrix, classes = door.probs(probs)
-        return int(door.labels(labels, classes, matrix.shape[0])[0])
+        matrix, classes = args.probs(probs)
+        return int(args.labels(labels, classes, matrix.shape[0])[0])
 
     return Job(
         name="validation of probs and labels",

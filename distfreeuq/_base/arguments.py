@@ -1,4 +1,4 @@
-"""The one door where user input becomes arrays, and where bad input is told so.
+"""The one args where user input becomes arrays, and where bad input is told so.
 
 Nothing is renormalised, changed in place or guessed. What comes out is native,
 contiguous and checked, and shares memory with the input wherever that already was.
@@ -53,22 +53,24 @@ class UncheckedProbs(NamedTuple):
 
     matrix: FloatMatrix
     tolerance: float
-    door: "Door"
+    args: "Arguments"
     parameter: str
 
-    def refuse(self, row: int) -> None:
-        """Refuse the row that a kernel has found to be bad; -1 stands for none."""
+    def raise_if_invalid(self, row: int) -> None:
+        """Raise for the row that a kernel has found to be invalid; -1 means none."""
         if row >= 0:
-            self.door.refuse_row(self.matrix, row, self.parameter, self.tolerance)
+            self.args.invalid_row(self.matrix, row, self.parameter, self.tolerance)
 
     def checked(self) -> FloatMatrix:
         """Return the matrix after a read of its own."""
         threads = threads_for(self.matrix.size)
-        self.refuse(_checks._first_bad_row(self.matrix, True, self.tolerance, threads))
+        self.raise_if_invalid(
+            _checks._first_bad_row(self.matrix, True, self.tolerance, threads)
+        )
         return self.matrix
 
 
-class Door:
+class Arguments:
     """Checks the arguments of one public function, whose name its messages carry."""
 
     __slots__ = ("caller",)
@@ -76,7 +78,7 @@ class Door:
     def __init__(self, caller: str) -> None:
         self.caller = caller
 
-    def refuse(self, parameter: str, must: str, got: str) -> NoReturn:
+    def invalid(self, parameter: str, must: str, got: str) -> NoReturn:
         """Raise the one form of error message."""
         raise InputError(
             f"The '{parameter}' parameter of {self.caller} must be {must}. "
@@ -99,14 +101,14 @@ class Door:
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value.item()
         if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
-            self.refuse(parameter, must, describe(value))
+            self.invalid(parameter, must, describe(value))
         try:
             number = float(value)
         except OverflowError:  # an integer or a fraction beyond float64
             number = np.nan
         inside = low < number < high if open_ends else low <= number <= high
         if not inside:
-            self.refuse(parameter, must, describe(value))
+            self.invalid(parameter, must, describe(value))
         return number
 
     def probability(self, value: Any, parameter: str) -> float:
@@ -136,9 +138,9 @@ class Door:
             value = value.item()
         integral = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if not integral or value < low:
-            self.refuse(parameter, f"an integer of at least {low}", describe(value))
+            self.invalid(parameter, f"an integer of at least {low}", describe(value))
         if value > high:
-            self.refuse(parameter, f"an integer of at most {high}", describe(value))
+            self.invalid(parameter, f"an integer of at most {high}", describe(value))
         return int(value)
 
     def choice(self, value: Any, parameter: str, options: Iterable[str]) -> str:
@@ -146,13 +148,13 @@ class Door:
         options = list(options)
         if not isinstance(value, str) or value not in options:
             must = "one of " + ", ".join(repr(option) for option in options)
-            self.refuse(parameter, must, describe(value))
+            self.invalid(parameter, must, describe(value))
         return value
 
     def flag(self, value: Any, parameter: str) -> bool:
         """Return a bool that was given as one."""
         if not isinstance(value, bool | np.bool_):
-            self.refuse(parameter, "True or False", describe(value))
+            self.invalid(parameter, "True or False", describe(value))
         return bool(value)
 
     # --------------------------------------------------------------- matrices
@@ -185,11 +187,11 @@ class Door:
         rows = self._probability_rows(value, parameter)
         if rows.matrix.shape[1] != len(classes):
             must = f"of shape (n, {len(classes)}), as in the fit"
-            self.refuse(parameter, must, f"shape {np.shape(value)}")
+            self.invalid(parameter, must, f"shape {np.shape(value)}")
         columns = class_labels.column_names(self, value, parameter)
         if columns is not None and class_labels.contradict(columns, classes):
             must = f"with the fit's columns in the fit's order, {listed(classes)}"
-            self.refuse(parameter, must, listed(columns))
+            self.invalid(parameter, must, listed(columns))
         return rows
 
     def _probability_rows(self, value: ArrayLike, parameter: str) -> UncheckedProbs:
@@ -200,7 +202,7 @@ class Door:
             return UncheckedProbs(matrix, _SUM_TOLERANCE[4], self, parameter)
         if matrix.ndim != 2 or matrix.shape[1] < 2:
             must = "of shape (n, K) with K >= 2, or (n,) for the probability of class 1"
-            self.refuse(parameter, must, shape_of(array))
+            self.invalid(parameter, must, shape_of(array))
         tolerance = _SUM_TOLERANCE_DOUBLE
         if array.dtype.kind == "f":
             tolerance = _SUM_TOLERANCE.get(array.dtype.itemsize, tolerance)
@@ -212,7 +214,7 @@ class Door:
         """Return finite logits (n, K), and the classes of their columns."""
         matrix = self._finite_matrix(value, parameter, "logits")
         if matrix.shape[1] < 2:
-            self.refuse(parameter, "of shape (n, K) with K >= 2", shape_of(matrix))
+            self.invalid(parameter, "of shape (n, K) with K >= 2", shape_of(matrix))
         columns = class_labels.column_names(self, value, parameter)
         return matrix, self.classes(classes, columns, matrix.shape[1])
 
@@ -222,7 +224,7 @@ class Door:
             value, parameter, "features", vector_is_column=True
         )
         if matrix.shape[1] < 1:
-            self.refuse(parameter, "of shape (n, d) with d >= 1", shape_of(matrix))
+            self.invalid(parameter, "of shape (n, d) with d >= 1", shape_of(matrix))
         return matrix
 
     def array(self, value: Any, parameter: str, what: str) -> AnyArray:
@@ -231,14 +233,14 @@ class Door:
             return arrays.as_array(value)
         except NotAnArray as reason:
             got = str(reason)
-        self.refuse(parameter, f"an array of {what}", got)
+        self.invalid(parameter, f"an array of {what}", got)
 
     def _floats(self, array: AnyArray, parameter: str, what: str) -> FloatArray:
         """Return native contiguous float32 or float64, copying only if needed."""
         floats = arrays.as_floats(array)
         if floats is None:
             got = arrays.first_no_number(array)
-            self.refuse(parameter, f"an array of {what}", got)
+            self.invalid(parameter, f"an array of {what}", got)
         return floats
 
     def _finite_matrix(
@@ -253,14 +255,14 @@ class Door:
         if vector_is_column and matrix.ndim == 1:
             matrix = matrix[:, None]
         if matrix.ndim != 2:
-            self.refuse(
+            self.invalid(
                 parameter, "a matrix with one row per observation", shape_of(matrix)
             )
         row = _checks._first_bad_row(matrix, False, 0.0, threads_for(matrix.size))
         if row >= 0:
             column = int(np.flatnonzero(~np.isfinite(matrix[row]))[0])
             got = f"{matrix[row, column]} at row {row}, column {column}"
-            self.refuse(parameter, f"finite {what}", got)
+            self.invalid(parameter, f"finite {what}", got)
         return matrix
 
     def _binary(self, vector: FloatArray, parameter: str) -> FloatMatrix:
@@ -272,7 +274,7 @@ class Door:
         matrix[:, 1] = vector
         return matrix
 
-    def refuse_row(
+    def invalid_row(
         self, matrix: FloatMatrix, row: int, parameter: str, tolerance: float
     ) -> NoReturn:
         """Say what is wrong with a row that is no probability vector."""
@@ -284,10 +286,10 @@ class Door:
             if is_bad.any():
                 column = int(np.flatnonzero(is_bad)[0])
                 got = f"{row_values[column]} at row {row}, column {column}"
-                self.refuse(parameter, must, got)
+                self.invalid(parameter, must, got)
         total = float(row_values.sum(dtype=np.float64))
         must = f"rows of probabilities that sum to one (within {tolerance:g})"
-        self.refuse(parameter, must, f"a sum of {total:.8g} at row {row}")
+        self.invalid(parameter, must, f"a sum of {total:.8g} at row {row}")
 
     # ----------------------------------------------------------------- labels
 
@@ -318,9 +320,9 @@ class Door:
             self.array(value, parameter, "numbers"), parameter, "numbers"
         )
         if array.ndim != 1:
-            self.refuse(parameter, must, shape_of(array))
+            self.invalid(parameter, must, shape_of(array))
         if length is not None and array.shape[0] != length:
-            self.refuse(parameter, f"of length {length}", f"length {array.shape[0]}")
+            self.invalid(parameter, f"of length {length}", f"length {array.shape[0]}")
         vector = array.astype(np.float64, copy=False)
         self._within(vector, low, high, parameter, must)
         return vector
@@ -343,11 +345,11 @@ class Door:
         *,
         where: str = "position",
     ) -> None:
-        """Refuse a NaN and any entry outside the limits."""
+        """Raise for a NaN and for any entry outside the limits."""
         if vector.size == 0 or (vector.min() >= low and vector.max() <= high):
             return
         first = int(np.argmin((vector >= low) & (vector <= high)))
-        self.refuse(parameter, must, f"{vector[first]} at {where} {first}")
+        self.invalid(parameter, must, f"{vector[first]} at {where} {first}")
 
     def weights(
         self,
@@ -363,7 +365,7 @@ class Door:
         high = np.inf if allow_infinite else LARGEST
         vector = self.vector(value, parameter, must, length=length, low=0.0, high=high)
         if length and vector.max() == 0.0 and not allow_all_zero:
-            self.refuse(parameter, "weights of which some are positive", "all zero")
+            self.invalid(parameter, "weights of which some are positive", "all zero")
         return vector
 
     def label_weights(
@@ -375,7 +377,7 @@ class Door:
         if infinite.any() and infinite[labels].any():
             row = int(np.argmax(infinite[labels]))
             must = "infinite only for classes that the calibration labels lack"
-            self.refuse("label_weight", must, f"inf for the class of row {row}")
+            self.invalid("label_weight", must, f"inf for the class of row {row}")
         return vector
 
     def uniforms(self, value: ArrayLike, n_rows: int) -> FloatArray:

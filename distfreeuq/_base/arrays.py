@@ -1,6 +1,6 @@
 """What people hand over, as plain arrays: lists, Series, frames, masked arrays.
 
-Nothing here knows what the numbers mean; the `Door` does, and words the refusals.
+Nothing here knows what the numbers mean; `Arguments` does, and words the errors.
 """
 
 import reprlib

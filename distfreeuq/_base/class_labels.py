@@ -1,4 +1,4 @@
-"""Class names, and labels as column numbers: part of the door in `_validate`."""
+"""Class names, and labels as column numbers: part of `arguments`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from distfreeuq._base.array_types import ArrayLike, Classes, IntArray
 from distfreeuq._base.arrays import AnyArray, describe, listed, shape_of
 
 if TYPE_CHECKING:
-    from distfreeuq._base.arguments import Door
+    from distfreeuq._base.arguments import Arguments
 
 
-def column_names(door: Door, value: Any, parameter: str) -> Classes | None:
+def column_names(args: Arguments, value: Any, parameter: str) -> Classes | None:
     """Return the class names that a DataFrame's columns give; None for 0..K-1."""
     columns = getattr(value, "columns", None)
     if columns is None or not hasattr(value, "to_numpy"):
@@ -24,32 +24,32 @@ def column_names(door: Door, value: Any, parameter: str) -> Classes | None:
     names = tuple(arrays.plain(name) for name in columns)
     if _count_from_zero(names):
         return None
-    _check_names(door, names, parameter, "a frame with distinct column names")
+    _check_names(args, names, parameter, "a frame with distinct column names")
     return names
 
 
 def class_names(
-    door: Door, given: Any, columns: Classes | None, n_classes: int
+    args: Arguments, given: Any, columns: Classes | None, n_classes: int
 ) -> Classes:
     """Return the class names by column: those given, the frame's own, or 0..K-1."""
     if given is None:
         return range(n_classes) if columns is None else columns
     must = "a sequence of class names, one per column"
     if isinstance(given, str | bytes | Set | Mapping):
-        door.refuse("classes", must, describe(given))
+        args.invalid("classes", must, describe(given))
     try:
         names = tuple(arrays.plain(name) for name in given)
     except Exception:  # TypeError as a rule, but the iterator is the user's
         names = None
     if names is None:
-        door.refuse("classes", must, describe(given))
+        args.invalid("classes", must, describe(given))
     if len(names) != n_classes:
         must = f"one name for each of the {n_classes} columns"
-        door.refuse("classes", must, f"{len(names)} names")
-    _check_names(door, names, "classes", "distinct names")
+        args.invalid("classes", must, f"{len(names)} names")
+    _check_names(args, names, "classes", "distinct names")
     if columns is not None and contradict(columns, names):
         must = f"the frame's columns in the frame's order, {listed(columns)}"
-        door.refuse("classes", must, listed(names))
+        args.invalid("classes", must, listed(names))
     return range(n_classes) if _count_from_zero(names) else names
 
 
@@ -71,7 +71,7 @@ def contradict(columns: Classes, names: Classes) -> bool:
 
 
 def column_numbers(
-    door: Door, value: ArrayLike, classes: Classes, n_rows: int, parameter: str
+    args: Arguments, value: ArrayLike, classes: Classes, n_rows: int, parameter: str
 ) -> IntArray:
     """Return one column number per row, shape (n,)."""
     numbered = isinstance(classes, range)
@@ -79,32 +79,36 @@ def column_numbers(
         # through an array, names of several types would all become strings
         array: AnyArray = np.fromiter(value, dtype=object, count=len(value))
     else:
-        array = door.array(value, parameter, "labels, one per row")
+        array = args.array(value, parameter, "labels, one per row")
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        door.refuse(parameter, "one label per row, shape (n,)", shape_of(array))
+        args.invalid(parameter, "one label per row, shape (n,)", shape_of(array))
     if array.shape[0] != n_rows:
         must = f"one label for each of the {n_rows} rows"
-        door.refuse(parameter, must, f"{array.shape[0]} labels")
+        args.invalid(parameter, must, f"{array.shape[0]} labels")
     if array.size == 0:
         return np.empty(0, dtype=np.int64)
     if numbered and array.dtype.kind in "iubf":
-        return _numbered(door, array, len(classes), parameter)
-    return _named(door, array, classes, parameter)
+        return _numbered(args, array, len(classes), parameter)
+    return _named(args, array, classes, parameter)
 
 
-def _numbered(door: Door, array: AnyArray, n_classes: int, parameter: str) -> IntArray:
+def _numbered(
+    args: Arguments, array: AnyArray, n_classes: int, parameter: str
+) -> IntArray:
     if array.min() >= 0 and array.max() < n_classes:  # false for NaN
         labels = arrays.as_native(array, np.int64)
         if array.dtype.kind != "f" or (labels == array).all():
             return labels
     valid = (array >= 0) & (array < n_classes) & (array == np.floor(array))
     row = int(np.argmin(valid))
-    _refuse_label(door, array[row], row, range(n_classes), parameter)
+    _invalid_label(args, array[row], row, range(n_classes), parameter)
 
 
-def _named(door: Door, array: AnyArray, classes: Classes, parameter: str) -> IntArray:
+def _named(
+    args: Arguments, array: AnyArray, classes: Classes, parameter: str
+) -> IntArray:
     code_of = {name: code for code, name in enumerate(classes)}
     items = arrays.as_items(array)
     codes = _look_up(items, code_of)
@@ -114,7 +118,7 @@ def _named(door: Door, array: AnyArray, classes: Classes, parameter: str) -> Int
         codes[np.isnat(array)] = -1
     if codes.min() < 0:
         row = int(np.argmin(codes >= 0))
-        _refuse_label(door, array[row], row, classes, parameter)
+        _invalid_label(args, array[row], row, classes, parameter)
     return codes
 
 
@@ -128,27 +132,27 @@ def _look_up(items: list[Any], code_of: dict[Hashable, int]) -> IntArray:
         return np.fromiter(known, dtype=np.int64, count=len(items))
 
 
-def _refuse_label(
-    door: Door, label: Any, row: int, classes: Classes, parameter: str
+def _invalid_label(
+    args: Arguments, label: Any, row: int, classes: Classes, parameter: str
 ) -> NoReturn:
     must = f"among the classes {listed(classes)}"
     if isinstance(classes, range):
         must = f"integers 0..{len(classes) - 1}, or names listed in classes="
-    door.refuse(parameter, must, f"{describe(label)} at row {row}")
+    args.invalid(parameter, must, f"{describe(label)} at row {row}")
 
 
 def _check_names(
-    door: Door, names: tuple[Hashable, ...], parameter: str, must: str
+    args: Arguments, names: tuple[Hashable, ...], parameter: str, must: str
 ) -> None:
     """Refuse names among which a label could not be looked up."""
     seen: set[Hashable] = set()
     for name in names:
         if not _is_hashable(name):
-            door.refuse(parameter, "names that can be hashed", describe(name))
+            args.invalid(parameter, "names that can be hashed", describe(name))
         if _is_missing(name):
-            door.refuse(parameter, f"{must}, none of them missing", str(name))
+            args.invalid(parameter, f"{must}, none of them missing", str(name))
         if name in seen:
-            door.refuse(parameter, must, f"{describe(name)} more than once")
+            args.invalid(parameter, must, f"{describe(name)} more than once")
         seen.add(name)
 
 

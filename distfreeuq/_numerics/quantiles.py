@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import LARGEST, SMALLEST, Door
+from distfreeuq._base.arguments import LARGEST, SMALLEST, Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, IntArray
 from distfreeuq._base.arrays import is_single
 from distfreeuq._kernels import _quantile
@@ -134,20 +134,20 @@ def weighted_quantile(
     >>> dfu.weighted_quantile([1, 2, 3], [1, 1, 2], [0.25, 0.5, 0.75]).tolist()
     [1.0, 2.0, 3.0]
     """
-    door = Door("weighted_quantile")
-    value_array = door.vector(values, "values", "numbers without NaN, shape (n,)")
+    args = Arguments("weighted_quantile")
+    value_array = args.vector(values, "values", "numbers without NaN, shape (n,)")
     must = "non-negative finite numbers, one per value"
-    weight_array = door.vector(
+    weight_array = args.vector(
         weights, "weights", must, length=value_array.size, low=0.0, high=LARGEST
     )
     must = "a number in (0, 1], or several"
-    levels = door.numbers(level, "level", must, low=SMALLEST, high=1.0)
+    levels = args.numbers(level, "level", must, low=SMALLEST, high=1.0)
     must = "a non-negative finite number, or several"
-    atoms = door.numbers(atom, "atom", must, low=0.0, high=LARGEST)
+    atoms = args.numbers(atom, "atom", must, low=0.0, high=LARGEST)
     try:
         levels, atoms = np.broadcast_arrays(levels, atoms)
     except ValueError:
-        door.refuse("atom", f"one number, or {levels.size} as levels", f"{atoms.size}")
+        args.invalid("atom", f"one number, or {levels.size} as levels", f"{atoms.size}")
     out = quantiles_with_atoms(
         value_array, weight_array, np.ascontiguousarray(levels), atoms
     )

@@ -46,7 +46,9 @@ def check_and_predict(probs: UncheckedProbs) -> IntArray:
     matrix = probs.matrix
     out = np.empty(matrix.shape[0], dtype=np.int64)
     threads = threads_for(matrix.size)
-    probs.refuse(_mixture._predict_rows(matrix, probs.tolerance, out, threads))
+    probs.raise_if_invalid(
+        _mixture._predict_rows(matrix, probs.tolerance, out, threads)
+    )
     return out
 
 

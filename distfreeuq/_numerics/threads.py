@@ -1,6 +1,6 @@
 """The user's choice of how many threads the kernels use."""
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._kernels.threads import get_num_threads, use_threads
 
 __all__ = ["get_num_threads", "set_num_threads"]
@@ -29,4 +29,4 @@ def set_num_threads(n: int) -> None:
     >>> dfu.set_num_threads(1)
     >>> dfu.set_num_threads(before)
     """
-    use_threads(Door("set_num_threads").count(n, "n", low=1, high=_MOST_THREADS))
+    use_threads(Arguments("set_num_threads").count(n, "n", low=1, high=_MOST_THREADS))

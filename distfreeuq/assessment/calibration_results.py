@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq.assessment.results import TITLES
 from distfreeuq.guarantees import NoGuarantee
@@ -119,7 +119,7 @@ class CalibrationComparisonResult(Result):
             "calibrator": np.tile(self.calibrators, n_metrics),
             "method": np.tile(self.methods, n_metrics),
         }
-        if not Door("to_frame").flag(by_repetition, "by_repetition"):
+        if not Arguments("to_frame").flag(by_repetition, "by_repetition"):
             return pd.DataFrame(
                 {**lines, "mean": self.mean.T.ravel(), "sd": self.sd.T.ravel()}
             )
@@ -217,8 +217,8 @@ class CalibrationComparisonResult(Result):
         """
         from distfreeuq import plots
 
-        door = Door("CalibrationComparisonResult.plot")
-        door.choice(metric, "metric", self.metrics)
+        args = Arguments("CalibrationComparisonResult.plot")
+        args.choice(metric, "metric", self.metrics)
         return plots.calibration_comparison(self, metric, ax=ax)
 
 

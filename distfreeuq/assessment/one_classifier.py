@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatMatrix, RandomState
 from distfreeuq._base.random_streams import stream
 from distfreeuq._numerics.bin_counts import divide
@@ -102,13 +102,13 @@ def assess(
     >>> low < result["ece"] < high
     True
     """
-    door = Door("assess")
-    n_bins, how = check_bins(door, n_bins, scheme, closed)
-    n_boot = door.count(n_boot, "n_boot", low=0)
-    n_sim = door.count(n_sim, "n_sim", low=0)
-    confidence = door.probability(confidence, "confidence")
+    args = Arguments("assess")
+    n_bins, how = check_bins(args, n_bins, scheme, closed)
+    n_boot = args.count(n_boot, "n_boot", low=0)
+    n_sim = args.count(n_sim, "n_sim", low=0)
+    confidence = args.probability(confidence, "confidence")
     measures = read_measures(
-        door, probs, labels, n_bins, how, event, predicted, sample_weight, classes
+        args, probs, labels, n_bins, how, event, predicted, sample_weight, classes
     )
     generator = stream(rng, "bootstrap", "assess")
     test_stream, boot_stream = generator.spawn(2)
@@ -150,7 +150,7 @@ def assess(
 
 
 def read_measures(
-    door: Door,
+    args: Arguments,
     probs: ArrayLike,
     labels: ArrayLike,
     n_bins: int,
@@ -163,7 +163,7 @@ def read_measures(
     """Return the rows of a matrix, or of predicted labels, in their bins."""
     if predicted is None:
         rows = read_matrix(
-            door,
+            args,
             probs,
             labels,
             sample_weight=sample_weight,
@@ -172,9 +172,9 @@ def read_measures(
             needs=ALL,
         )
     else:
-        door.choice(event, "event", ["predicted"])
+        args.choice(event, "event", ["predicted"])
         rows = read_predictions(
-            door, probs, labels, predicted, sample_weight=sample_weight, classes=classes
+            args, probs, labels, predicted, sample_weight=sample_weight, classes=classes
         )
     return bin_rows(rows, n_bins, how, by_class=event == "predicted")
 

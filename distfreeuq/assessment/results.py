@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import Classes, FloatArray, FloatMatrix
 from distfreeuq.assessment.exact_test import CalibrationTest
 from distfreeuq.assessment.measures import BIASED
@@ -124,8 +124,8 @@ class AssessmentResult(Result):
         return float(self.low[place]), float(self.high[place])
 
     def _place(self, metric: str) -> int:
-        door = Door("AssessmentResult")
-        return self.metrics.index(door.choice(metric, "metric", self.metrics))
+        args = Arguments("AssessmentResult")
+        return self.metrics.index(args.choice(metric, "metric", self.metrics))
 
     @property
     def near_zero(self) -> bool:

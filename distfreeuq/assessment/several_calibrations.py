@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
     FloatArray,
@@ -133,24 +133,24 @@ def compare_calibrations(
     >>> frame.set_index("method")["mean"].round(2).to_dict()
     {'Uncalibrated': 0.07, 'Unweighted': 0.11, 'Weighted': 0.03, 'Using target': 0.02}
     """
-    door = Door("compare_calibrations")
-    rows = read_rows(door, logits, labels, None, classes)
-    target = _read_target(door, logits_target, labels_target, rows)
-    weights = _read_weights(door, sample_weight, label_weight, rows)
+    args = Arguments("compare_calibrations")
+    rows = read_rows(args, logits, labels, None, classes)
+    target = _read_target(args, logits_target, labels_target, rows)
+    weights = _read_weights(args, sample_weight, label_weight, rows)
     if target is None and len(weights) != 1:
         must = "one set of weights where there are no target labels to test on"
         got = f"{len(weights)} sets" if weights else "None"
-        door.refuse("sample_weight", must, got)
-    check_bins(door, n_bins, scheme, closed)
-    door.choice(event, "event", EVENTS if rows.n_classes == 2 else EVENTS[:1])
-    n_rep = door.count(n_rep, "n_rep", low=1)
+        args.invalid("sample_weight", must, got)
+    check_bins(args, n_bins, scheme, closed)
+    args.choice(event, "event", EVENTS if rows.n_classes == 2 else EVENTS[:1])
+    n_rep = args.count(n_rep, "n_rep", low=1)
     study = _Study(
-        door=door,
+        args=args,
         rows=rows,
         target=target,
         weights=weights,
-        calibrators=_read_calibrators(door, calibrators),
-        sizes=_read_sizes(door, calibration_share, rows, target),
+        calibrators=_read_calibrators(args, calibrators),
+        sizes=_read_sizes(args, calibration_share, rows, target),
         options={
             "n_bins": n_bins,
             "scheme": scheme,
@@ -202,7 +202,7 @@ class _Labelled:
 class _Study:
     """What every repetition works on."""
 
-    door: Door
+    args: Arguments
     rows: CalibrationRows
     target: _Labelled | None
     weights: dict[str, FloatArray]
@@ -218,83 +218,83 @@ class _Study:
 
 
 def _read_target(
-    door: Door, logits: Any, labels: Any, rows: CalibrationRows
+    args: Arguments, logits: Any, labels: Any, rows: CalibrationRows
 ) -> _Labelled | None:
     if (logits is None) != (labels is None):
         missing, other = "logits_target", "labels_target"
         if labels is None:
             missing, other = other, missing
-        door.refuse(missing, f"given together with '{other}'", "None")
+        args.invalid(missing, f"given together with '{other}'", "None")
     if logits is None:
         return None
-    matrix = read_new_logits(door, logits, rows.classes, "logits_target")
+    matrix = read_new_logits(args, logits, rows.classes, "logits_target")
     if matrix.shape[0] < 2:
-        door.refuse("logits_target", "of at least 2 rows", f"shape {matrix.shape}")
-    numbers = door.labels(labels, rows.classes, matrix.shape[0], "labels_target")
+        args.invalid("logits_target", "of at least 2 rows", f"shape {matrix.shape}")
+    numbers = args.labels(labels, rows.classes, matrix.shape[0], "labels_target")
     return _Labelled(matrix, numbers)
 
 
 def _read_weights(
-    door: Door, by_row: Any, by_label: Any, rows: CalibrationRows
+    args: Arguments, by_row: Any, by_label: Any, rows: CalibrationRows
 ) -> dict[str, FloatArray]:
     """Return the source rows' weights by the name of their method."""
     if by_label is not None:
         if by_row is not None:
-            door.refuse("label_weight", "None where 'sample_weight' is given", "both")
+            args.invalid("label_weight", "None where 'sample_weight' is given", "both")
         names = getattr(by_label, "classes", rows.classes)
         if list(names) != list(rows.classes):
             must = f"weights for the classes {listed(rows.classes)}"
-            door.refuse("label_weight", must, f"weights for {listed(names)}")
+            args.invalid("label_weight", must, f"weights for {listed(names)}")
         given = getattr(by_label, "label_weight", by_label)
-        of_class = door.label_weights(given, rows.n_classes, rows.labels)
+        of_class = args.label_weights(given, rows.n_classes, rows.labels)
         return {WEIGHTED: of_class[rows.labels]}
     if by_row is None:
         return {}
     several = by_row if isinstance(by_row, Mapping) else {"": by_row}
     if not several:
-        door.refuse("sample_weight", "weights, or a mapping of names to them", "{}")
+        args.invalid("sample_weight", "weights, or a mapping of names to them", "{}")
     weights = {}
     for name, given in several.items():
         values = getattr(given, "source_weight", given)
         method = f"{WEIGHTED}, {name}" if name else WEIGHTED
-        weights[method] = door.weights(values, "sample_weight", rows.n)
+        weights[method] = args.weights(values, "sample_weight", rows.n)
     return weights
 
 
-def _read_calibrators(door: Door, value: Any) -> dict[str, Callable[..., Any]]:
+def _read_calibrators(args: Arguments, value: Any) -> dict[str, Callable[..., Any]]:
     if isinstance(value, Mapping):
         several = {
-            str(name): read_calibrator(door, one, "calibrators")[1]
+            str(name): read_calibrator(args, one, "calibrators")[1]
             for name, one in value.items()
         }
         n_given = len(value)
     else:
         given = list(value) if isinstance(value, list | tuple) else [value]
-        several = dict(read_calibrator(door, one, "calibrators") for one in given)
+        several = dict(read_calibrator(args, one, "calibrators") for one in given)
         n_given = len(given)
     if not several:
-        door.refuse("calibrators", "at least one calibrator", "none")
+        args.invalid("calibrators", "at least one calibrator", "none")
     if len(several) < n_given:
         must = "calibrators of different names (a mapping gives names)"
-        door.refuse("calibrators", must, ", ".join(several) + ", some twice")
+        args.invalid("calibrators", must, ", ".join(several) + ", some twice")
     return several
 
 
 def _read_sizes(
-    door: Door, share: Any, rows: CalibrationRows, target: _Labelled | None
+    args: Arguments, share: Any, rows: CalibrationRows, target: _Labelled | None
 ) -> tuple[int, int]:
     """Return how many rows of source and target calibrate."""
     must = "a number in (0, 1), or two: the source's in (0, 1] and the target's"
-    shares = door.numbers(share, "calibration_share", must, low=0.0, high=1.0)
+    shares = args.numbers(share, "calibration_share", must, low=0.0, high=1.0)
     if shares.size == 1 and shares[0] < 1.0:
         shares = np.repeat(shares, 2)
     held_out = shares[0] if target is None else shares[-1]
     if shares.size != 2 or not shares.min() > 0.0 or held_out == 1.0:
-        door.refuse("calibration_share", must, repr(share))
+        args.invalid("calibration_share", must, repr(share))
     source = max(1, round(shares[0] * rows.n))
     if target is None:
         if rows.n < 2:
-            door.refuse("logits", "of at least 2 rows", f"shape {rows.logits.shape}")
+            args.invalid("logits", "of at least 2 rows", f"shape {rows.logits.shape}")
         return min(source, rows.n - 1), 0
     return source, min(max(1, round(shares[1] * target.n)), target.n - 1)
 
@@ -333,7 +333,7 @@ def _one_split(
     if target is None:
         test = _Labelled(rows.logits[rest], rows.labels[rest])
         (weights,) = study.weights.values()
-        test_weights: FloatArray | None = _drawn(study.door, weights, rest)
+        test_weights: FloatArray | None = _drawn(study.args, weights, rest)
         own = None
     else:
         own, other = _split(generator, target.n, study.sizes[1])
@@ -341,7 +341,7 @@ def _one_split(
         test_weights = None
     some = _Labelled(rows.logits[source], rows.labels[source])
     fitted: list[tuple[_Labelled, FloatArray | None]] = [(some, None)]
-    fitted += [(some, _drawn(study.door, w, source)) for w in study.weights.values()]
+    fitted += [(some, _drawn(study.args, w, source)) for w in study.weights.values()]
     if target is not None:
         fitted.append((_Labelled(target.logits[own], target.labels[own]), None))
     probs = [_probabilities(test.logits)]
@@ -349,7 +349,7 @@ def _one_split(
         warnings.simplefilter("always")
         for calibrator in study.calibrators.values():
             for chosen, sample_weight in fitted:
-                predict = _fit(study.door, calibrator, chosen, sample_weight)
+                predict = _fit(study.args, calibrator, chosen, sample_weight)
                 probs.append(predict(test.logits))
     assessed = [
         assess(p, test.labels, sample_weight=test_weights, n_sim=0, **study.options)
@@ -367,17 +367,17 @@ def _split(
     return order[:size], order[size:]
 
 
-def _drawn(door: Door, weights: FloatArray, rows: IntArray) -> FloatArray:
+def _drawn(args: Arguments, weights: FloatArray, rows: IntArray) -> FloatArray:
     """Return the weights of drawn rows."""
     drawn = weights[rows]
     if not drawn.any():
         must = "positive for some rows of every random split: use more rows"
-        door.refuse("sample_weight", must, f"zero for all {rows.size} rows of one")
+        args.invalid("sample_weight", must, f"zero for all {rows.size} rows of one")
     return drawn
 
 
 def _fit(
-    door: Door,
+    args: Arguments,
     calibrator: Callable[..., Any],
     rows: _Labelled,
     weights: FloatArray | None,
@@ -389,7 +389,7 @@ def _fit(
     predict = getattr(result, "predict", None)
     if not callable(predict):
         must = "functions that return a fit with a method 'predict'"
-        door.refuse("calibrators", must, f"one that returns {type(result).__name__}")
+        args.invalid("calibrators", must, f"one that returns {type(result).__name__}")
     return lambda new: np.asarray(predict(inputs(new)))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, RandomState
 from distfreeuq._base.random_streams import stream
 from distfreeuq.assessment.bootstrap import resample
@@ -92,8 +92,8 @@ class ComparisonResult(Result):
         return np.column_stack([self.low[:, place], self.high[:, place]])
 
     def _place(self, metric: str) -> int:
-        door = Door("ComparisonResult")
-        return self.metrics.index(door.choice(metric, "metric", self.metrics))
+        args = Arguments("ComparisonResult")
+        return self.metrics.index(args.choice(metric, "metric", self.metrics))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per metric and classifier.
@@ -179,7 +179,7 @@ class ComparisonResult(Result):
         """
         from distfreeuq import plots
 
-        Door("ComparisonResult.plot").choice(metric, "metric", self.metrics)
+        Arguments("ComparisonResult.plot").choice(metric, "metric", self.metrics)
         return plots.metric_comparison(self, metric, ax=ax)
 
 
@@ -252,15 +252,15 @@ def compare(
     >>> bool(low > 0)  # the second is worse
     True
     """
-    door = Door("compare")
-    n_bins, how = check_bins(door, n_bins, scheme, closed)
-    n_boot = door.count(n_boot, "n_boot", low=0)
-    confidence = door.probability(confidence, "confidence")
-    given, truth = _split_off_labels(door, classifiers, labels)
-    several = _named(door, given, names)
+    args = Arguments("compare")
+    n_bins, how = check_bins(args, n_bins, scheme, closed)
+    n_boot = args.count(n_boot, "n_boot", low=0)
+    confidence = args.probability(confidence, "confidence")
+    given, truth = _split_off_labels(args, classifiers, labels)
+    several = _named(args, given, names)
     measures = [
         read_measures(
-            door, probs, truth, n_bins, how, event, None, sample_weight, classes
+            args, probs, truth, n_bins, how, event, None, sample_weight, classes
         )
         for probs in several.values()
     ]
@@ -295,28 +295,28 @@ def compare(
 
 
 def _split_off_labels(
-    door: Door, positional: tuple[Any, ...], labels: ArrayLike | None
+    args: Arguments, positional: tuple[Any, ...], labels: ArrayLike | None
 ) -> tuple[tuple[Any, ...], ArrayLike]:
     """Return the classifiers and the labels, which stand last or come by name."""
     if labels is not None:
         return positional, labels
     must = "given by name, or last: compare(a, b, labels)"
     if len(positional) < 2:
-        door.refuse("labels", must, "None")
+        args.invalid("labels", must, "None")
     *given, last = positional
     if np.ndim(last) == 2 and np.shape(last)[1] > 1:
-        door.refuse("labels", must, f"a matrix of shape {np.shape(last)} in its place")
+        args.invalid("labels", must, f"a matrix of shape {np.shape(last)} in its place")
     return tuple(given), last
 
 
 def _named(
-    door: Door, given: tuple[Any, ...], names: Sequence[str] | None
+    args: Arguments, given: tuple[Any, ...], names: Sequence[str] | None
 ) -> dict[str, ArrayLike]:
     """Return the classifiers by name."""
     must = "probabilities of at least two (for one there is assess)"
     if len(given) == 1 and isinstance(given[0], Mapping):
         if names is not None:
-            door.refuse("names", "left out where a mapping has names", f"{names!r}")
+            args.invalid("names", "left out where a mapping has names", f"{names!r}")
         several = {str(name): probs for name, probs in given[0].items()}
     else:
         one_list = len(given) == 1 and isinstance(given[0], list | tuple)
@@ -326,10 +326,10 @@ def _named(
             wanted = [str(name) for name in names]
         if len(set(wanted)) != len(matrices) or len(wanted) != len(matrices):
             must_names = f"{len(matrices)} different names, one per classifier"
-            door.refuse("names", must_names, f"{names!r}")
+            args.invalid("names", must_names, f"{names!r}")
         several = dict(zip(wanted, matrices, strict=True))
     if len(several) < 2:
-        door.refuse("classifiers", must, "one" if several else "none")
+        args.invalid("classifiers", must, "one" if several else "none")
     return several
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from distfreeuq import bounds
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
 from distfreeuq._numerics.bin_counts import (
     count_labels,
@@ -55,7 +55,7 @@ class CanonicalBinning(BinningResult):
         self._warn_undefined(undefined[bins])
         return np.take(table.astype(matrix.dtype), bins, axis=0)
 
-    def _under(self, door: Door, weights: TargetWeights) -> BinningResult:
+    def _under(self, args: Arguments, weights: TargetWeights) -> BinningResult:
         frequencies = reweighted(self.frequencies, weights.used)
         fallback = reweighted_prior(self.fallback, weights.used)
         source = Radii(self.radius, self.low, self.high, self.bound)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     BoolMatrix,
     FloatArray,
@@ -98,12 +98,12 @@ class ClasswiseBinning(BinningResult):
             )
         return out.astype(matrix.dtype, copy=False)
 
-    def _under(self, door: Door, weights: TargetWeights) -> BinningResult:
+    def _under(self, args: Arguments, weights: TargetWeights) -> BinningResult:
         if self.label_counts is None:
             must = (
                 "for fewer classes or bins: counts by bin, class and label are too many"
             )
-            door.refuse("label_weight", must, f"{self.n_bins} bins")
+            args.invalid("label_weight", must, f"{self.n_bins} bins")
         rows = self.label_counts
         hits = rows * np.eye(len(self.classes), dtype=np.int64)
         radii, source = event_radii(hits, rows, weights, self.n_bins, self.alpha)

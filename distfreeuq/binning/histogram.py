@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import LARGEST, Door
+from distfreeuq._base.arguments import LARGEST, Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
     BoolArray,
@@ -159,42 +159,42 @@ def histogram_binning(
     >>> bool((fit.radius < 0.13).all()), fit.guarantee.confidence
     (True, 0.9)
     """
-    door = Door("histogram_binning")
-    matrix, names = door.probs(probs, classes=classes)
+    args = Arguments("histogram_binning")
+    matrix, names = args.probs(probs, classes=classes)
     n_rows, n_classes = matrix.shape
-    codes = door.labels(labels, names, n_rows)
+    codes = args.labels(labels, names, n_rows)
     if n_rows == 0:
-        door.refuse("probs", "of at least one row", "no rows")
-    mode = door.choice(mode, "mode", _MODES)
-    n_bins = door.count(n_bins, "n_bins", low=1)
-    level = door.alpha(alpha)
-    renormalize = door.flag(renormalize, "renormalize")
+        args.invalid("probs", "of at least one row", "no rows")
+    mode = args.choice(mode, "mode", _MODES)
+    n_bins = args.count(n_bins, "n_bins", low=1)
+    level = args.alpha(alpha)
+    renormalize = args.flag(renormalize, "renormalize")
     if renormalize and mode != "classwise":
         must = "False: only class-wise frequencies do not sum to one by themselves"
-        door.refuse("renormalize", must, "True")
-    weights, weight_bound = _weights(door, sample_weight, weight_bound, n_rows)
+        args.invalid("renormalize", must, "True")
+    weights, weight_bound = _weights(args, sample_weight, weight_bound, n_rows)
     of_scores = mode != "canonical" or n_classes == 2
     offered = BOUNDS
     if weights is not None:
         offered = WEIGHTED_BOUNDS if of_scores else ("auto", "hoeffding")
-    bound = door.choice(bound, "bound", offered)
-    name, fixed = _fixed_bins(door, scheme, mode, n_bins, of_scores)
-    schedule = _schedule(door, coordinates, n_classes, fixed is None and not of_scores)
+    bound = args.choice(bound, "bound", offered)
+    name, fixed = _fixed_bins(args, scheme, mode, n_bins, of_scores)
+    schedule = _schedule(args, coordinates, n_classes, fixed is None and not of_scores)
 
     others = None
     n_chose = 0
     if partition_on is not None:
-        _refuse_both(door, split, fixed)
-        others = _partition_rows(door, partition_on, names)
+        _invalid_both(args, split, fixed)
+        others = _partition_rows(args, partition_on, names)
         n_chose = others.shape[0]
     elif split is not None:
-        _refuse_both(door, None, fixed)
-        chose = _drawn(door, split, n_rows, rng)
+        _invalid_both(args, None, fixed)
+        chose = _drawn(args, split, n_rows, rng)
         others, n_chose = matrix[chose], int(chose.sum())
         matrix, codes = matrix[~chose], codes[~chose]
         weights = None if weights is None else weights[~chose]
         if weights is not None and weights.max() == 0.0:
-            door.refuse("sample_weight", "positive for a row that counts", "all zero")
+            args.invalid("sample_weight", "positive for a row that counts", "all zero")
     if fixed is None:
         _warn_fewer(matrix.shape[0], others, n_bins, of_scores)
 
@@ -217,91 +217,91 @@ def histogram_binning(
 
 
 def _weights(
-    door: Door, sample_weight: Any, weight_bound: Any, n_rows: int
+    args: Arguments, sample_weight: Any, weight_bound: Any, n_rows: int
 ) -> tuple[FloatArray | None, float | None]:
     if sample_weight is None:
         if weight_bound is not None:
-            door.refuse("weight_bound", "None without weights", describe(weight_bound))
+            args.invalid("weight_bound", "None without weights", describe(weight_bound))
         return None, None
-    weights = door.weights(sample_weight, "sample_weight", n_rows)
+    weights = args.weights(sample_weight, "sample_weight", n_rows)
     if weight_bound is None:
         return weights, None
     must = "a positive number that no weight exceeds"
-    limit = door.number(weight_bound, "weight_bound", must, low=0.0, high=LARGEST)
+    limit = args.number(weight_bound, "weight_bound", must, low=0.0, high=LARGEST)
     if weights.max() > limit:
         got = f"{limit:g}, and a weight of {weights.max():g}"
-        door.refuse("weight_bound", must, got)
+        args.invalid("weight_bound", must, got)
     return weights, limit
 
 
 def _fixed_bins(
-    door: Door, scheme: Any, mode: str, n_bins: int, of_scores: bool
+    args: Arguments, scheme: Any, mode: str, n_bins: int, of_scores: bool
 ) -> tuple[str, Intervals | FunctionCells | None]:
     """Return the scheme's name, and its bins if they are fixed in advance."""
     if callable(scheme):
         if mode != "canonical":
             must = "a name or edges, unless the mode is canonical"
-            door.refuse("scheme", must, "a function")
+            args.invalid("scheme", must, "a function")
         return "given function", FunctionCells(scheme, n_bins)
     if is_single(scheme):
-        name = door.choice(scheme, "scheme", ["uniform-mass", "equal-width"])
+        name = args.choice(scheme, "scheme", ["uniform-mass", "equal-width"])
         if name == "uniform-mass":
             return name, None
         fixed = equal_width(n_bins)
     else:
         name = "given edges"
         must = "increasing edges in [0, 1], a name or a function"
-        edges = door.vector(scheme, "scheme", must, low=0.0, high=1.0)
+        edges = args.vector(scheme, "scheme", must, low=0.0, high=1.0)
         if (np.diff(edges) <= 0.0).any():
-            door.refuse("scheme", must, describe(edges))
+            args.invalid("scheme", must, describe(edges))
         fixed = closed_intervals(edges[(edges > 0.0) & (edges < 1.0)])
     if not of_scores:
         must = "'uniform-mass' or a function for cells of the simplex"
-        door.refuse("scheme", must, f"{name!r} with more than two classes")
+        args.invalid("scheme", must, f"{name!r} with more than two classes")
     return name, fixed
 
 
 def _schedule(
-    door: Door, coordinates: Any, n_classes: int, in_use: bool
+    args: Arguments, coordinates: Any, n_classes: int, in_use: bool
 ) -> tuple[int, ...]:
     if coordinates is None:
         return tuple(range(n_classes))
     must = f"columns 0..{n_classes - 1}, for uniform-mass cells of the simplex"
     if not in_use:
-        door.refuse("coordinates", must, describe(coordinates))
-    given = door.array(coordinates, "coordinates", "column numbers")
+        args.invalid("coordinates", must, describe(coordinates))
+    given = args.array(coordinates, "coordinates", "column numbers")
     if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
-        door.refuse("coordinates", must, describe(given))
+        args.invalid("coordinates", must, describe(given))
     if given.min() < 0 or given.max() >= n_classes:
-        door.refuse("coordinates", must, describe(given))
+        args.invalid("coordinates", must, describe(given))
     return tuple(int(k) for k in given)
 
 
-def _refuse_both(door: Door, split: Any, fixed: object) -> None:
+def _invalid_both(args: Arguments, split: Any, fixed: object) -> None:
     if split is not None:
         must = "None with partition_on, whose rows choose the bins"
-        door.refuse("split", must, describe(split))
+        args.invalid("split", must, describe(split))
     if fixed is not None:
         must = "'uniform-mass' for rows that choose the bins"
-        door.refuse("scheme", must, "bins that are fixed")
+        args.invalid("scheme", must, "bins that are fixed")
 
 
-def _partition_rows(door: Door, value: ArrayLike, classes: Classes) -> FloatMatrix:
-    others = door.new_probs(value, classes, "partition_on")
+def _partition_rows(args: Arguments, value: ArrayLike, classes: Classes) -> FloatMatrix:
+    others = args.new_probs(value, classes, "partition_on")
     if others.shape[0] == 0:
-        door.refuse("partition_on", "of at least one row", "no rows")
+        args.invalid("partition_on", "of at least one row", "no rows")
     return others
 
 
-def _drawn(door: Door, split: Any, n_rows: int, rng: RandomState) -> BoolArray:
+def _drawn(args: Arguments, split: Any, n_rows: int, rng: RandomState) -> BoolArray:
     """Return which rows choose the bins, shape (n,)."""
-    share = door.probability(split, "split")
+    share = args.probability(split, "split")
     n_chosen = round(share * n_rows)
     if not 0 < n_chosen < n_rows:
         must = "a share that leaves rows on both sides"
-        door.refuse("split", must, f"{share:g} of {n_rows} rows")
+        args.invalid("split", must, f"{share:g} of {n_rows} rows")
     chose = np.zeros(n_rows, dtype=np.bool_)
-    order = stream(rng, "split", door.caller).permutation(n_rows)
+    order = stream(rng, "split", args.caller).permutation(n_rows)
     chose[order[:n_chosen]] = True
     return chose
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
     BoolArray,
@@ -180,7 +180,7 @@ class BinningResult(Result):
             edge is in the same bin as in the fit: the lower one, but for edges that
             several rows share, which are bins.
         """
-        matrix = Door("BinningResult.assign").new_probs(probs, self.classes)
+        matrix = Arguments("BinningResult.assign").new_probs(probs, self.classes)
         return self._assign(matrix)
 
     @abstractmethod
@@ -209,7 +209,7 @@ class BinningResult(Result):
         EmptyBinWarning
             If rows fall into bins without calibration rows: they get the class prior.
         """
-        matrix = Door("BinningResult.predict").new_probs(probs, self.classes)
+        matrix = Arguments("BinningResult.predict").new_probs(probs, self.classes)
         return self._predict(matrix)
 
     @abstractmethod
@@ -285,18 +285,18 @@ class BinningResult(Result):
         >>> fit.under_label_shift([0.4, 1.6]).frequencies.tolist()
         [[1.0, 0.0], [0.2, 0.8]]
         """
-        door = Door("BinningResult.under_label_shift")
+        args = Arguments("BinningResult.under_label_shift")
         if self.shift is not None:
             must = "given to the fit on the source, and once"
-            door.refuse("label_weight", must, "a second shift")
+            args.invalid("label_weight", must, "a second shift")
         if self.effective_counts is not None:
             must = "given to a fit without sample weights"
-            door.refuse("label_weight", must, "one of weighted rows")
-        weights = target_weights(door, label_weight, region, delta, self.classes)
-        return self._under(door, weights)
+            args.invalid("label_weight", must, "one of weighted rows")
+        weights = target_weights(args, label_weight, region, delta, self.classes)
+        return self._under(args, weights)
 
     @abstractmethod
-    def _under(self, door: Door, weights: TargetWeights) -> BinningResult:
+    def _under(self, args: Arguments, weights: TargetWeights) -> BinningResult:
         """Return the result for the target."""
 
     def _on_target(
@@ -349,7 +349,7 @@ class BinningResult(Result):
             An existing file is replaced.
         """
         if isinstance(self.partition, FunctionCells):
-            Door("save").refuse(
+            Arguments("save").invalid(
                 "scheme", "edges or a name: a file holds no code", "a function"
             )
         super(BinningResult, self).save(path)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._numerics.unit_bins import Intervals, ScoreBins, all_counted
 from distfreeuq.binning import guarantees
@@ -42,21 +42,21 @@ class FunctionCells:
 
     def assign(self, probs: FloatMatrix) -> IntArray:
         """Return the bin of each row, checked."""
-        door = Door("histogram_binning")
-        given = door.array(self.function(probs), "scheme", "bin numbers")
+        args = Arguments("histogram_binning")
+        given = args.array(self.function(probs), "scheme", "bin numbers")
         must = (
             f"a function from probabilities (n, K) to {self.n_bins} (n_bins) bin "
             "numbers 0, 1, ..., shape (n,)"
         )
         if given.shape != (probs.shape[0],):
-            door.refuse("scheme", must, f"values of shape {given.shape}")
+            args.invalid("scheme", must, f"values of shape {given.shape}")
         bins = np.asarray(given)
         if bins.dtype.kind not in "iub":
-            door.refuse("scheme", must, f"values of dtype {bins.dtype}")
+            args.invalid("scheme", must, f"values of dtype {bins.dtype}")
         bad = (bins < 0) | (bins >= self.n_bins)
         if bad.any():
             row = int(np.argmax(bad))
-            door.refuse("scheme", must, f"{bins[row]} for row {row}")
+            args.invalid("scheme", must, f"{bins[row]} for row {row}")
         return bins.astype(np.int64)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from distfreeuq import bounds
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import Classes, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import describe, listed
 from distfreeuq._base.persistence import register
@@ -137,35 +137,35 @@ class TargetWeights:
 
 
 def target_weights(
-    door: Door, given: Any, region: Any, delta: float, classes: Classes
+    args: Arguments, given: Any, region: Any, delta: float, classes: Classes
 ) -> TargetWeights:
     """Return checked weights from numbers, an estimate, or a region."""
     from distfreeuq.label_shift.results import LabelShiftResult
 
-    delta = door.probability(delta, "delta")
+    delta = args.probability(delta, "delta")
     n_classes = len(classes)
     if region is not None and not isinstance(region, Box | Polytope):
-        door.refuse("region", "a Box, a Polytope or None", describe(region))
+        args.invalid("region", "a Box, a Polytope or None", describe(region))
     source = "known" if region is None else "given, with a region"
     if isinstance(given, Box | Polytope):
         if region is not None:
             must = "None where label_weight is a region"
-            door.refuse("region", must, repr(region))
+            args.invalid("region", must, repr(region))
         region, source = given, "given region"
-        given = _center(door, region)
+        given = _center(args, region)
     elif isinstance(given, LabelShiftResult):
         if tuple(given.classes) != tuple(classes):
             must = f"for the classes {listed(classes)}"
-            door.refuse("label_weight", must, f"weights for {listed(given.classes)}")
+            args.invalid("label_weight", must, f"weights for {listed(given.classes)}")
         source = given.method
         if region is None and not given.known:
             region = given.region(delta)
         given = given.label_weight
-    used = door.weights(given, "label_weight", n_classes)
+    used = args.weights(given, "label_weight", n_classes)
     if region is None:
         return TargetWeights(used, Box(used, used, True), None, source, 0.0)
     if region.n_classes != n_classes:
-        door.refuse("region", f"of {n_classes} classes", f"{region.n_classes}")
+        args.invalid("region", f"of {n_classes} classes", f"{region.n_classes}")
     box = region.ranges()
     if box.is_empty:
         warnings.warn(
@@ -180,9 +180,9 @@ def target_weights(
     return TargetWeights(used, box, polytope, source, delta)
 
 
-def _center(door: Door, region: Box | Polytope) -> FloatArray:
+def _center(args: Arguments, region: Box | Polytope) -> FloatArray:
     box = region.ranges()
     if box.is_empty or not np.isfinite(box.high).all():
         must = "a region with finite ends, or weights of your own with region="
-        door.refuse("label_weight", must, repr(region))
+        args.invalid("label_weight", must, repr(region))
     return np.asarray((box.low + box.high) / 2.0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ByteMatrix, FloatArray, FloatMatrix, IntArray
 from distfreeuq._kernels import _row_stats
 from distfreeuq._kernels.threads import threads_for
@@ -45,7 +45,7 @@ class TopLabelBinning(BinningResult):
         calibrated = np.where(undefined, self.fallback, self.frequencies)[bins]
         return _share_rest(matrix, top, confidence, calibrated)
 
-    def _under(self, door: Door, weights: TargetWeights) -> BinningResult:
+    def _under(self, args: Arguments, weights: TargetWeights) -> BinningResult:
         assert self.label_counts is not None
         hits, rows = self.label_counts[:, 1], self.label_counts.sum(axis=1)
         radii, source = event_radii(hits, rows, weights, self.n_bins, self.alpha)

@@ -6,7 +6,7 @@ formula for comparison. The others are repaired, and smaller where both hold.
 
 import numpy as np
 
-from distfreeuq._base.arguments import LARGEST, SMALLEST, Door
+from distfreeuq._base.arguments import LARGEST, SMALLEST, Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray
 
 
@@ -54,7 +54,7 @@ def theorem4_printed(
     >>> round(float(bounds.theorem4_printed(0.05, [1.0, 2.0, 0.5], 0.2)), 4)
     1.2
     """
-    weight = Door("theorem4_printed").vector(
+    weight = Arguments("theorem4_printed").vector(
         label_weight,
         "label_weight",
         "positive: the theorem as printed is false when a weight is zero",

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distfreeuq._base.arguments import LARGEST, Door
+from distfreeuq._base.arguments import LARGEST, Arguments
 from distfreeuq._base.array_types import ArrayLike
 
 FACTORS = ("sharp", "simple", "printed")
@@ -72,21 +72,21 @@ def covariate_shift_terms(
     >>> round(terms.weighted_error_target, 3)  # below what it is said to bound
     0.54
     """
-    door = Door("covariate_shift_terms")
-    source = door.vector(p, "p", "positive numbers", low=1e-300, high=1.0)
+    args = Arguments("covariate_shift_terms")
+    source = args.vector(p, "p", "positive numbers", low=1e-300, high=1.0)
     m = source.size
     must = "numbers from 0 to 1"
-    target = door.vector(q, "q", must, length=m, low=0.0, high=1.0)
+    target = args.vector(q, "q", must, length=m, low=0.0, high=1.0)
     must = "numbers from 0 to 2"
-    error = door.vector(loss, "loss", must, length=m, low=0.0, high=2.0)
+    error = args.vector(loss, "loss", must, length=m, low=0.0, high=2.0)
     must = "numbers above 0, of at most 1"
-    guess = door.vector(
+    guess = args.vector(
         source_probability, "source_probability", must, length=m, low=1e-300, high=1.0
     )
-    t = door.number(t, "t", "a positive number", low=1e-12, high=1e12)
+    t = args.number(t, "t", "a positive number", low=1e-12, high=1e12)
     for parameter, law in (("p", source), ("q", target)):
         if abs(law.sum() - 1.0) > 1e-9:
-            door.refuse(parameter, "of sum one", f"a sum of {law.sum():.8g}")
+            args.invalid(parameter, "of sum one", f"a sum of {law.sum():.8g}")
     weight = 1.0 / guess - 1.0 + t
     mixture = 0.5 * (source + target)
     best = 0.5 * source / mixture
@@ -135,12 +135,12 @@ def covariate_shift_factor(
     250.0
     166.9
     """
-    door = Door("covariate_shift_factor")
-    upper, t = _read_upper(door, upper), _read_t(door, t)
-    form = door.choice(form, "form", FACTORS)
+    args = Arguments("covariate_shift_factor")
+    upper, t = _read_upper(args, upper), _read_t(args, t)
+    form = args.choice(form, "form", FACTORS)
     if form == "printed":
         if t != 0.5:
-            door.refuse("t", "0.5 for the printed form", f"{t:g}")
+            args.invalid("t", "0.5 for the printed form", f"{t:g}")
         return (1.0 + upper) ** 4
     if form == "simple":
         return (1.0 + upper) ** 3 / t
@@ -206,15 +206,15 @@ def covariate_shift_bound(
     >>> round(value, 3), round(terms.target_error, 3)
     (2.199, 1.2)
     """
-    door = Door("covariate_shift_bound")
+    args = Arguments("covariate_shift_bound")
     must = "a non-negative number"
-    error = door.number(weighted_error, "weighted_error", must, low=0.0)
+    error = args.number(weighted_error, "weighted_error", must, low=0.0)
     must = "a number from 0 to 1"
-    discriminator = door.number(
+    discriminator = args.number(
         discriminator_error, "discriminator_error", must, low=0.0, high=1.0
     )
     must = "a number from 0 to the discriminator's error"
-    best = door.number(
+    best = args.number(
         best_discriminator_error,
         "best_discriminator_error",
         must,
@@ -256,10 +256,10 @@ def covariate_shift_bound_printed(terms: CovariateShiftTerms) -> float:
     return terms.weighted_error_target + factor * excess
 
 
-def _read_upper(door: Door, value: float) -> float:
+def _read_upper(args: Arguments, value: float) -> float:
     must = "a non-negative finite number"
-    return door.number(value, "upper", must, low=0.0, high=LARGEST)
+    return args.number(value, "upper", must, low=0.0, high=LARGEST)
 
 
-def _read_t(door: Door, value: float) -> float:
-    return door.number(value, "t", "a positive number", low=1e-12, high=1e12)
+def _read_t(args: Arguments, value: float) -> float:
+    return args.number(value, "t", "a positive number", low=1e-12, high=1e12)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import listed
 from distfreeuq.calibration.data import (
@@ -127,8 +127,8 @@ class ClasswiseTemperatureResult(CalibrationResult):
         The most likely class of every row stays the same. Of tied ones, the first
         counts as the most likely.
         """
-        door = Door("ClasswiseTemperatureResult.predict")
-        matrix = read_new_logits(door, logits, self.classes)
+        args = Arguments("ClasswiseTemperatureResult.predict")
+        matrix = read_new_logits(args, logits, self.classes)
         tops, _, _ = describe_rows(matrix)
         return scaled_softmax(matrix, tops, tops, self.inverse_temperatures)
 
@@ -254,18 +254,18 @@ def classwise_temperature_scaling(
     >>> near.temperatures.round(2)
     array([1.45, 1.96, 3.44])
     """
-    door = Door("classwise_temperature_scaling")
-    rows = read_rows(door, logits, labels, sample_weight, classes)
+    args = Arguments("classwise_temperature_scaling")
+    rows = read_rows(args, logits, labels, sample_weight, classes)
     must = "a non-negative number, inf for classes by themselves"
-    gamma = door.number(gamma, "gamma", must, low=0.0)
-    alpha_bounds = read_alpha_bounds(door, bounds)
-    loss = door.choice(loss, "loss", LOSSES)
+    gamma = args.number(gamma, "gamma", must, low=0.0)
+    alpha_bounds = read_alpha_bounds(args, bounds)
+    loss = args.choice(loss, "loss", LOSSES)
     if loss == "brier" and np.isfinite(gamma):
         must = "'nll' for a finite gamma, whose solution needs a convex loss"
-        door.refuse("loss", must, "'brier'")
-    min_rows = door.count(min_rows, "min_rows", low=1)
-    delta = door.probability(delta, "delta")
-    widest = read_logit_range(door, logit_range, rows)
+        args.invalid("loss", must, "'brier'")
+    min_rows = args.count(min_rows, "min_rows", low=1)
+    delta = args.probability(delta, "delta")
+    widest = read_logit_range(args, logit_range, rows)
 
     counts = np.bincount(rows.tops[rows.weights > 0.0], minlength=rows.n_classes)
     if np.isinf(gamma):

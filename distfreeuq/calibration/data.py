@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
     BoolArray,
@@ -92,19 +92,19 @@ class CalibrationRows:
 
 
 def read_rows(
-    door: Door,
+    args: Arguments,
     logits: ArrayLike,
     labels: ArrayLike,
     sample_weight: ArrayLike | None,
     classes: ArrayLike | None,
 ) -> CalibrationRows:
     """Check the arguments that all calibrators share."""
-    matrix, names = read_logits(door, logits, classes)
+    matrix, names = read_logits(args, logits, classes)
     n = matrix.shape[0]
     if n == 0:
-        door.refuse("logits", "of shape (n, K) with n >= 1", f"shape {matrix.shape}")
-    codes = door.labels(labels, names, n)
-    weights = read_weights(door, sample_weight, n)
+        args.invalid("logits", "of shape (n, K) with n >= 1", f"shape {matrix.shape}")
+    codes = args.labels(labels, names, n)
+    weights = read_weights(args, sample_weight, n)
     tops, logit_range, logit_norm = describe_rows(matrix)
     return CalibrationRows(
         logits=matrix,
@@ -117,11 +117,13 @@ def read_rows(
     )
 
 
-def read_weights(door: Door, sample_weight: ArrayLike | None, n: int) -> FloatArray:
+def read_weights(
+    args: Arguments, sample_weight: ArrayLike | None, n: int
+) -> FloatArray:
     """Return weights of at most one; ones if none are given."""
     if sample_weight is None:
         return np.ones(n)
-    weights = door.weights(sample_weight, "sample_weight", n)
+    weights = args.weights(sample_weight, "sample_weight", n)
     return np.ascontiguousarray(weights / weights.max())
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, IntArray
 from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.repeated_warnings import listed_warnings, warn_once
@@ -108,13 +108,13 @@ def groupwise_calibration(
     >>> {name: round(f.temperature, 2) for name, f in zip(fit.names, fit.fits)}
     {'north': 1.01, 'south': 3.18}
     """
-    door = Door("groupwise_calibration")
-    name, fit_one = read_calibrator(door, calibrator)
-    rows = read_rows(door, logits, labels, sample_weight, classes)
-    min_rows = door.count(min_rows, "min_rows", low=1)
+    args = Arguments("groupwise_calibration")
+    name, fit_one = read_calibrator(args, calibrator)
+    rows = read_rows(args, logits, labels, sample_weight, classes)
+    min_rows = args.count(min_rows, "min_rows", low=1)
     if isinstance(groups, str):
-        groups = door.choice(groups, "groups", ["predicted"])
-    distinct, codes = split_rows(door, groups, logits, rows.logits, rows.classes)
+        groups = args.choice(groups, "groups", ["predicted"])
+    distinct, codes = split_rows(args, groups, logits, rows.logits, rows.classes)
 
     names = _sorted(distinct)
     position = {name: code for code, name in enumerate(names)}
@@ -126,15 +126,15 @@ def groupwise_calibration(
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        pooled = _fit(door, fit_one, rows, slice(None), options)
-        fits = tuple(_fit(door, fit_one, rows, codes == code, options) for code in own)
+        pooled = _fit(args, fit_one, rows, slice(None), options)
+        fits = tuple(_fit(args, fit_one, rows, codes == code, options) for code in own)
     # which group it was, the results tell
     warn_once(listed_warnings(caught), "the groups' fits", stacklevel=2)
     probs = apply_maps(rows.logits, which[codes], fits, pooled)
     before = rows.logits if isinstance(pooled, IsotonicResult) else None
     return GroupwiseResult(
         **change_fields(rows, outcome_of(rows, probs), before=before),
-        guarantee=_guarantee(door, fit_one, rows, counts[own], options),
+        guarantee=_guarantee(args, fit_one, rows, counts[own], options),
         calibrator=name,
         names=tuple(names),
         counts=read_only(counts),
@@ -154,7 +154,7 @@ def _sorted(distinct: list[Hashable]) -> list[Hashable]:
 
 
 def read_calibrator(
-    door: Door, value: Any, parameter: str = "calibrator"
+    args: Arguments, value: Any, parameter: str = "calibrator"
 ) -> tuple[str, Calibrator]:
     """Return a calibrator and its name from either."""
     if callable(value):
@@ -162,12 +162,12 @@ def read_calibrator(
             if value is known:
                 return name, known
         return getattr(value, "__name__", type(value).__name__), value
-    name = door.choice(value, parameter, CALIBRATORS)
+    name = args.choice(value, parameter, CALIBRATORS)
     return name, CALIBRATORS[name]
 
 
 def _fit(
-    door: Door,
+    args: Arguments,
     fit_one: Calibrator,
     rows: CalibrationRows,
     own: Any,
@@ -183,12 +183,12 @@ def _fit(
     )
     if not isinstance(result, CalibrationResult):
         must = "a function that returns a CalibrationResult"
-        door.refuse("calibrator", must, f"one that returns {type(result).__name__}")
+        args.invalid("calibrator", must, f"one that returns {type(result).__name__}")
     return result
 
 
 def _guarantee(
-    door: Door,
+    args: Arguments,
     fit_one: Calibrator,
     rows: CalibrationRows,
     counts: IntArray,
@@ -204,9 +204,9 @@ def _guarantee(
         rows,
         counts,
         loss=options.get("loss", "nll"),
-        alpha_bounds=read_alpha_bounds(door, options.get("bounds", ALPHA_BOUNDS)),
+        alpha_bounds=read_alpha_bounds(args, options.get("bounds", ALPHA_BOUNDS)),
         delta=options.get("delta", 0.05),
-        logit_range=read_logit_range(door, options.get("logit_range"), rows),
+        logit_range=read_logit_range(args, options.get("logit_range"), rows),
         groups=("group", "groups"),
     )
     if not isinstance(claim, Guarantee):

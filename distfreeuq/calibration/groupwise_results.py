@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distfreeuq._base import arrays
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatMatrix, IntArray
 from distfreeuq._base.arrays import AnyArray, listed
 from distfreeuq.calibration.data import describe_rows, scaled_softmax
@@ -97,9 +97,9 @@ class GroupwiseResult(CalibrationResult):
         Rows of a group that the fit has not seen use the pooled map, with an
         `UnseenGroupWarning`.
         """
-        door = Door("GroupwiseResult.predict")
-        matrix = read_new_logits(door, logits, self.classes)
-        codes, unseen = self._codes(door, logits, matrix, groups)
+        args = Arguments("GroupwiseResult.predict")
+        matrix = read_new_logits(args, logits, self.classes)
+        codes, unseen = self._codes(args, logits, matrix, groups)
         if unseen:
             warnings.warn(
                 f"{len(unseen)} groups were not in the fit ({listed(unseen)}): their "
@@ -112,18 +112,18 @@ class GroupwiseResult(CalibrationResult):
 
     def _codes(
         self,
-        door: Door,
+        args: Arguments,
         logits: ArrayLike,
         matrix: FloatMatrix,
         groups: ArrayLike | None,
     ) -> tuple[IntArray, list[Hashable]]:
         """Return each row's position in `names`, -1 for unseen groups, and these."""
         if self.split is None and groups is None:
-            door.refuse("groups", "given, as in the fit", "None")
+            args.invalid("groups", "given, as in the fit", "None")
         if self.split is not None and groups is not None:
-            door.refuse("groups", "None, as the fit has a rule for them", "an array")
+            args.invalid("groups", "None, as the fit has a rule for them", "an array")
         rule = groups if self.split is None else self.split
-        distinct, codes = split_rows(door, rule, logits, matrix, self.classes)
+        distinct, codes = split_rows(args, rule, logits, matrix, self.classes)
         position = {name: code for code, name in enumerate(self.names)}
         places = np.array([position.get(name, POOLED) for name in distinct], np.int64)
         return places[codes], [name for name in distinct if name not in position]
@@ -202,7 +202,7 @@ def apply_maps(
 
 
 def split_rows(
-    door: Door,
+    args: Arguments,
     groups: Any,
     logits: ArrayLike,
     matrix: FloatMatrix,
@@ -215,10 +215,10 @@ def split_rows(
         return [classes[top] for top in seen], codes
     if callable(groups):
         groups = groups(logits)
-    array = door.array(groups, "groups", "groups, one per row")
+    array = args.array(groups, "groups", "groups, one per row")
     if array.ndim != 1 or array.shape[0] != len(matrix):
         must = f"{len(matrix)} groups, one per row"
-        door.refuse("groups", must, f"shape {array.shape}")
+        args.invalid("groups", must, f"shape {array.shape}")
     if _is_within_few(array):
         numbers, codes = _few_integers(array.astype(np.int64))
         return list(numbers), codes
@@ -231,7 +231,7 @@ def split_rows(
         if not _is_group(item):
             row = next(row for row, other in enumerate(items) if other is item)
             must = "values that can be told apart, none of them missing"
-            door.refuse("groups", must, f"{arrays.describe(item)} at row {row}")
+            args.invalid("groups", must, f"{arrays.describe(item)} at row {row}")
     position = {item: code for code, item in enumerate(distinct)}
     codes = np.fromiter(map(position.__getitem__, items), np.int64, len(items))
     return distinct, codes

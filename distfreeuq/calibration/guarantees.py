@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from distfreeuq import bounds
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import IntArray
 from distfreeuq.bounds import LossConstants
 from distfreeuq.calibration.data import CalibrationRows
@@ -21,7 +21,7 @@ WEIGHTED = NoGuarantee(
 
 
 def read_logit_range(
-    door: Door, declared: float | None, rows: CalibrationRows
+    args: Arguments, declared: float | None, rows: CalibrationRows
 ) -> float | None:
     """Return a bound on the logits' range that the user knows in advance, or None."""
     if declared is None:
@@ -29,7 +29,7 @@ def read_logit_range(
     must = f"a number of at least the rows' own largest range, {rows.logit_range:.6g}"
     # float32 logits carry rounding in their last digits
     slack = 1e-6 * rows.logit_range
-    return door.number(declared, "logit_range", must, low=rows.logit_range - slack)
+    return args.number(declared, "logit_range", must, low=rows.logit_range - slack)
 
 
 def temperature_guarantee(

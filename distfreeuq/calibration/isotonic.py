@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq._kernels import _softmax
 from distfreeuq._kernels.threads import threads_for
@@ -79,8 +79,8 @@ class IsotonicResult(CalibrationResult):
         their sum; a row on which all curves are 0 becomes uniform. The most likely
         class of a row may change, and ties are common.
         """
-        door = Door("IsotonicResult.predict")
-        matrix = door.new_probs(logits, self.classes)
+        args = Arguments("IsotonicResult.predict")
+        matrix = args.new_probs(logits, self.classes)
         return apply_curves(matrix, self.knots, self.values)
 
     def to_frame(self) -> pd.DataFrame:
@@ -177,16 +177,16 @@ def isotonic_calibration(
     >>> fit.predict([0.1, 0.5, 0.95])[:, 1]
     array([0. , 0.5, 1. ])
     """
-    door = Door("isotonic_calibration")
-    matrix, names = door.probs(probs, classes=classes)
+    args = Arguments("isotonic_calibration")
+    matrix, names = args.probs(probs, classes=classes)
     n = matrix.shape[0]
     if n == 0:
-        door.refuse("probs", "of shape (n, K) with n >= 1", f"shape {matrix.shape}")
+        args.invalid("probs", "of shape (n, K) with n >= 1", f"shape {matrix.shape}")
     tops, _, _ = describe_rows(matrix)
     rows = CalibrationRows(
         logits=matrix,
-        labels=door.labels(labels, names, n),
-        weights=read_weights(door, sample_weight, n),
+        labels=args.labels(labels, names, n),
+        weights=read_weights(args, sample_weight, n),
         tops=tops,
         classes=names,
         logit_range=np.nan,

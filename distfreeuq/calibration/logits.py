@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from distfreeuq._base import class_labels
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatMatrix
 from distfreeuq._base.arrays import listed
 from distfreeuq._kernels import _softmax
@@ -38,12 +38,12 @@ def to_logits(probs: ArrayLike, *, floor: float = 1e-12) -> FloatMatrix:
     >>> dfu.to_logits([[0.5, 0.5, 0.0]], floor=1e-6).round(3)
     array([[ -0.693,  -0.693, -13.816]])
     """
-    door = Door("to_logits")
-    matrix, _ = door.probs(probs)
+    args = Arguments("to_logits")
+    matrix, _ = args.probs(probs)
     must = f"a number in [{SMALLEST_FLOOR:g}, 1)"
-    lowest = door.number(floor, "floor", must, low=SMALLEST_FLOOR, high=1.0)
+    lowest = args.number(floor, "floor", must, low=SMALLEST_FLOOR, high=1.0)
     if lowest == 1.0:
-        door.refuse("floor", must, "1.0")
+        args.invalid("floor", must, "1.0")
     tiniest = float(np.finfo(matrix.dtype).tiny)
     smallest = float(matrix.dtype.type(max(lowest, tiniest)))
     logits = np.empty_like(matrix)
@@ -54,29 +54,29 @@ def to_logits(probs: ArrayLike, *, floor: float = 1e-12) -> FloatMatrix:
 
 
 def read_logits(
-    door: Door, value: ArrayLike, classes: ArrayLike | None
+    args: Arguments, value: ArrayLike, classes: ArrayLike | None
 ) -> tuple[FloatMatrix, Classes]:
     """Return checked logits (n, K) and classes; (n,) are log-odds of class 1."""
-    return door.logits(_two_columns(door, value, "logits"), classes=classes)
+    return args.logits(_two_columns(args, value, "logits"), classes=classes)
 
 
 def read_new_logits(
-    door: Door, value: ArrayLike, classes: Classes, parameter: str = "logits"
+    args: Arguments, value: ArrayLike, classes: Classes, parameter: str = "logits"
 ) -> FloatMatrix:
     """Return checked logits for a fit with these classes."""
-    matrix, names = door.logits(_two_columns(door, value, parameter), parameter)
+    matrix, names = args.logits(_two_columns(args, value, parameter), parameter)
     if matrix.shape[1] != len(classes):
         must = f"of shape (n, {len(classes)}), as in the fit"
-        door.refuse(parameter, must, f"shape {matrix.shape}")
+        args.invalid(parameter, must, f"shape {matrix.shape}")
     if not isinstance(names, range) and class_labels.contradict(names, classes):
         must = f"with the fit's columns in the fit's order, {listed(classes)}"
-        door.refuse(parameter, must, listed(names))
+        args.invalid(parameter, must, listed(names))
     return matrix
 
 
-def _two_columns(door: Door, value: ArrayLike, parameter: str) -> ArrayLike:
+def _two_columns(args: Arguments, value: ArrayLike, parameter: str) -> ArrayLike:
     """Return logits (0, s) of two classes where scores (n,) were given."""
-    scores = door.array(value, parameter, "logits")
+    scores = args.array(value, parameter, "logits")
     if scores.ndim != 1:
         return value
     return np.column_stack([np.zeros_like(scores), scores])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq.calibration.binary_logistic import fit_binary
 from distfreeuq.calibration.data import read_rows
@@ -102,7 +102,7 @@ class PlattResult(CalibrationResult):
         -----
         The most likely class of a row may change.
         """
-        matrix = read_new_logits(Door("PlattResult.predict"), logits, self.classes)
+        matrix = read_new_logits(Arguments("PlattResult.predict"), logits, self.classes)
         return linear_softmax(matrix, self.coef, self.bias)
 
     def to_frame(self) -> pd.DataFrame:
@@ -231,13 +231,13 @@ def platt_scaling(
     >>> round(fit.slope, 2), round(fit.intercept, 2)
     (0.54, -1.05)
     """
-    door = Door("platt_scaling")
-    rows = read_rows(door, logits, labels, sample_weight, classes)
-    ridge = read_ridge(door, ridge)
-    smoothing = door.flag(smoothing, "smoothing")
+    args = Arguments("platt_scaling")
+    rows = read_rows(args, logits, labels, sample_weight, classes)
+    ridge = read_ridge(args, ridge)
+    smoothing = args.flag(smoothing, "smoothing")
     if smoothing and rows.n_classes > 2:
         must = "False for more than two classes"
-        door.refuse("smoothing", must, f"True for {rows.n_classes} classes")
+        args.invalid("smoothing", must, f"True for {rows.n_classes} classes")
     if rows.n_classes == 2:
         fitted = fit_binary(rows, ridge, smoothing)
     else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from scipy import special
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
     Classes,
@@ -100,10 +100,10 @@ class CalibrationResult(Result):
         """
         from distfreeuq import plots
 
-        door = Door(f"{type(self).__name__}.plot")
+        args = Arguments(f"{type(self).__name__}.plot")
         if kind is None:
             return self._default_plot(ax)
-        if door.choice(kind, "kind", ["parameters", "reliability"]) == "reliability":
+        if args.choice(kind, "kind", ["parameters", "reliability"]) == "reliability":
             return plots.reliability_change(self, ax=ax)
         return plots.calibration_parameters(self, ax=ax)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatMatrix, IntArray
 from distfreeuq.calibration.data import (
     CURVATURE,
@@ -97,8 +97,8 @@ class TemperatureResult(CalibrationResult):
         -----
         The most likely class of every row stays the same, ties included.
         """
-        door = Door("TemperatureResult.predict")
-        matrix = read_new_logits(door, logits, self.classes)
+        args = Arguments("TemperatureResult.predict")
+        matrix = read_new_logits(args, logits, self.classes)
         tops, _, _ = describe_rows(matrix)
         everyone = np.zeros(matrix.shape[0], dtype=np.int64)
         return scaled_softmax(
@@ -213,12 +213,12 @@ def temperature_scaling(
     >>> fit.predict([[3.0, 0.0, 0.0]]).round(3)
     array([[0.584, 0.208, 0.208]])
     """
-    door = Door("temperature_scaling")
-    rows = read_rows(door, logits, labels, sample_weight, classes)
-    loss = door.choice(loss, "loss", LOSSES)
-    alpha_bounds = read_alpha_bounds(door, bounds)
-    delta = door.probability(delta, "delta")
-    widest = read_logit_range(door, logit_range, rows)
+    args = Arguments("temperature_scaling")
+    rows = read_rows(args, logits, labels, sample_weight, classes)
+    loss = args.choice(loss, "loss", LOSSES)
+    alpha_bounds = read_alpha_bounds(args, bounds)
+    delta = args.probability(delta, "delta")
+    widest = read_logit_range(args, logit_range, rows)
 
     fitted = fit_groups(rows, np.zeros(rows.n, dtype=np.int64), 1, loss, alpha_bounds)
     minimum = fitted.minimum
@@ -305,12 +305,12 @@ def temperature_std_err(minimum: Minimum) -> FloatMatrix:
     return np.where(inside, std_err, np.nan)
 
 
-def read_alpha_bounds(door: Door, value: Any) -> tuple[float, float]:
+def read_alpha_bounds(args: Arguments, value: Any) -> tuple[float, float]:
     """Return the bounds of the inverse temperature."""
     must = "two positive finite numbers, the smaller first"
-    pair = door.vector(value, "bounds", must, length=2, low=1e-12, high=1e12)
+    pair = args.vector(value, "bounds", must, length=2, low=1e-12, high=1e12)
     if not pair[0] < pair[1]:
-        door.refuse("bounds", must, str(tuple(pair.tolist())))
+        args.invalid("bounds", must, str(tuple(pair.tolist())))
     return float(pair[0]), float(pair[1])
 
 

@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distfreeuq._base.arguments import LARGEST, Door
+from distfreeuq._base.arguments import LARGEST, Arguments
 from distfreeuq._base.array_types import ArrayLike, BoolArray, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import listed
 from distfreeuq.calibration.data import CalibrationRows, read_rows
@@ -79,8 +79,8 @@ class VectorResult(CalibrationResult):
         -----
         The most likely class of a row may change.
         """
-        door = Door("VectorResult.predict")
-        matrix = read_new_logits(door, logits, self.classes)
+        args = Arguments("VectorResult.predict")
+        matrix = read_new_logits(args, logits, self.classes)
         return affine_softmax(matrix, self.scale, self.bias)
 
     def to_frame(self) -> pd.DataFrame:
@@ -185,9 +185,9 @@ def vector_scaling(
     >>> fit.scale.round(2), fit.bias.round(2)
     (array([0.49, 0.99, 0.94]), array([ 0.27, -0.01, -0.27]))
     """
-    door = Door("vector_scaling")
-    rows = read_rows(door, logits, labels, sample_weight, classes)
-    ridge = read_ridge(door, ridge)
+    args = Arguments("vector_scaling")
+    rows = read_rows(args, logits, labels, sample_weight, classes)
+    ridge = read_ridge(args, ridge)
     fitted = fit_vector(rows, ridge)
     if fitted.lost.any():
         warn_lost(rows, fitted.lost)
@@ -204,10 +204,10 @@ def vector_scaling(
     )
 
 
-def read_ridge(door: Door, value: float) -> float:
+def read_ridge(args: Arguments, value: float) -> float:
     """Return a penalty, zero for none."""
     must = "a non-negative finite number"
-    return door.number(value, "ridge", must, low=0.0, high=LARGEST)
+    return args.number(value, "ridge", must, low=0.0, high=LARGEST)
 
 
 def warn_lost(rows: CalibrationRows, lost: BoolArray) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from distfreeuq import bounds
-from distfreeuq._base.arguments import LARGEST, Door
+from distfreeuq._base.arguments import LARGEST, Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, RandomState
 from distfreeuq._base.arrays import describe
 from distfreeuq._base.random_streams import stream
@@ -72,12 +72,12 @@ class CovariateShiftResult(ConformalResult):
         features : array_like (m, d)
             In place of the weights, after a fit with a density ratio.
         """
-        door = Door("ConformalResult.threshold_for")
+        args = Arguments("ConformalResult.threshold_for")
         if sample_weight is None or features is not None:
-            weights = self._weights_by_features(door, sample_weight, features)
+            weights = self._weights_by_features(args, sample_weight, features)
         else:
             must = "a non-negative finite number, or several"
-            weights = door.numbers(
+            weights = args.numbers(
                 sample_weight, "sample_weight", must, low=0.0, high=LARGEST
             )
         return self._thresholds_of(weights)
@@ -140,21 +140,21 @@ class CovariateShiftResult(ConformalResult):
         n_rows: int,
         method: str,
     ) -> FloatArray:
-        door = Door(f"ConformalResult.{method}")
+        args = Arguments(f"ConformalResult.{method}")
         given = sample_weight is not None or features is not None
         if not given and self.n_kept is not None and method == "predict":
             return np.zeros(n_rows)
         if sample_weight is None or features is not None:
-            weights = self._weights_by_features(door, sample_weight, features)
+            weights = self._weights_by_features(args, sample_weight, features)
             if weights.size != n_rows:
                 must = f"of {n_rows} rows, as 'probs'"
-                door.refuse("features", must, f"{weights.size} rows")
+                args.invalid("features", must, f"{weights.size} rows")
             return weights
-        return door.weights(sample_weight, "sample_weight", n_rows, allow_all_zero=True)
+        return args.weights(sample_weight, "sample_weight", n_rows, allow_all_zero=True)
 
     def _weights_by_features(
         self,
-        door: Door,
+        args: Arguments,
         sample_weight: ArrayLike | None,
         features: ArrayLike | None,
     ) -> FloatArray:
@@ -162,13 +162,13 @@ class CovariateShiftResult(ConformalResult):
             must = "given: each new row's threshold depends on its own weight w(x)"
             if self.ratio is not None:
                 must += " (or give 'features', which the density ratio weights)"
-            door.refuse("sample_weight", must, "None")
+            args.invalid("sample_weight", must, "None")
         if self.ratio is None:
             must = "None: the fit was given weights, and cannot weight new rows itself"
-            door.refuse("features", must, describe(features))
+            args.invalid("features", must, describe(features))
         if sample_weight is not None:
-            door.refuse("features", "None where 'sample_weight' is given", "both")
-        return self.ratio.weight_by(door, features, "features")
+            args.invalid("features", "None where 'sample_weight' is given", "both")
+        return self.ratio.weight_by(args, features, "features")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the result to a file, as every result; not with a user's estimator.
@@ -179,7 +179,7 @@ class CovariateShiftResult(ConformalResult):
             An existing file is replaced.
         """
         if self.ratio is not None:
-            self.ratio.refuse_to_save_users_estimator()
+            self.ratio.check_savable()
         # super() without arguments does not work in slotted dataclasses
         Result.save(self, path)
 
@@ -291,9 +291,9 @@ def covariate_shift_conformal(
     >>> bool(fit.guarantee)
     False
     """
-    door = Door("covariate_shift_conformal")
+    args = Arguments("covariate_shift_conformal")
     calibration = calibration_scores(
-        door,
+        args,
         probs,
         labels,
         score=score,
@@ -302,8 +302,8 @@ def covariate_shift_conformal(
         classes=classes,
         rng=rng,
     )
-    level = door.alpha(alpha)
-    given, ratio = _read_weights(door, sample_weight, features, calibration.n)
+    level = args.alpha(alpha)
+    given, ratio = _read_weights(args, sample_weight, features, calibration.n)
     weights = given[calibration.order]
     if ratio is not None and confidence is not None and weight_bound is None:
         weight_bound = ratio.upper
@@ -311,7 +311,7 @@ def covariate_shift_conformal(
     if confidence is None:
         if weight_bound is not None:
             must = "None: only confidence= uses a bound"
-            door.refuse("weight_bound", must, repr(weight_bound))
+            args.invalid("weight_bound", must, repr(weight_bound))
         mean = np.array([weights.mean() if weights.size else 1.0])
         threshold = float(
             _thresholds(calibration.scores, weights, mean, 1.0 - level)[0]
@@ -320,9 +320,9 @@ def covariate_shift_conformal(
         guarantee = _marginal(level)
         consequence = "a new row of their mean weight gets every label."
     else:
-        confidence = door.probability(confidence, "confidence")
-        bound = _bound(door, weight_bound, weights)
-        generator = stream(rng, "thin", door.caller)
+        confidence = args.probability(confidence, "confidence")
+        bound = _bound(args, weight_bound, weights)
+        generator = stream(rng, "thin", args.caller)
         threshold, _, n_kept = thinned_pac_threshold(
             calibration.scores, weights, bound, level, 1.0 - confidence, generator
         )
@@ -350,7 +350,7 @@ def covariate_shift_conformal(
 
 
 def _read_weights(
-    door: Door,
+    args: Arguments,
     sample_weight: ArrayLike | DensityRatioResult,
     features: ArrayLike | None,
     n: int,
@@ -359,17 +359,17 @@ def _read_weights(
     if not isinstance(sample_weight, DensityRatioResult):
         if features is not None:
             must = "None: only a density ratio needs features"
-            door.refuse("features", must, describe(features))
-        return door.weights(sample_weight, "sample_weight", n), None
+            args.invalid("features", must, describe(features))
+        return args.weights(sample_weight, "sample_weight", n), None
     if features is None:
         if sample_weight.n_source != n:
             must = f"given for the {n} rows: they are not the ratio's source rows"
             got = f"None, and a ratio of {sample_weight.n_source} source rows"
-            door.refuse("features", must, got)
+            args.invalid("features", must, got)
         return sample_weight.source_weight, sample_weight
-    weights = sample_weight.weight_by(door, features, "features")
+    weights = sample_weight.weight_by(args, features, "features")
     if weights.size != n:
-        door.refuse("features", f"of {n} rows, as 'probs'", f"{weights.size} rows")
+        args.invalid("features", f"of {n} rows, as 'probs'", f"{weights.size} rows")
     return weights, sample_weight
 
 
@@ -416,13 +416,13 @@ def _given_calibration(alpha: float, confidence: float) -> Guarantee:
     )
 
 
-def _bound(door: Door, value: float | None, weights: FloatArray) -> float:
+def _bound(args: Arguments, value: float | None, weights: FloatArray) -> float:
     must = "a positive number that no weight exceeds, given with confidence="
     if value is None:
-        door.refuse("weight_bound", must, "None")
-    bound = door.number(value, "weight_bound", must, low=0.0, high=1e300)
+        args.invalid("weight_bound", must, "None")
+    bound = args.number(value, "weight_bound", must, low=0.0, high=1e300)
     if bound <= 0.0 or weights.max(initial=0.0) > bound:
-        door.refuse(
+        args.invalid(
             "weight_bound", must, f"{bound:g}, and a weight of {weights.max():g}"
         )
     return bound

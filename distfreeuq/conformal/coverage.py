@@ -158,9 +158,9 @@ class CoverageResult(Result):
             Set sizes as bars, or each class's coverage with its interval.
         """
         from distfreeuq import plots
-        from distfreeuq._base.arguments import Door
+        from distfreeuq._base.arguments import Arguments
 
-        by = Door("CoverageResult.plot").choice(by, "by", ["size", "class"])
+        by = Arguments("CoverageResult.plot").choice(by, "by", ["size", "class"])
         draw = plots.set_sizes if by == "size" else plots.class_coverage
         return draw(self, ax=ax)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
     Classes,
@@ -78,7 +78,7 @@ class CalibrationScores:
 
 
 def calibration_scores(
-    door: Door,
+    args: Arguments,
     probs: ArrayLike,
     labels: ArrayLike,
     *,
@@ -89,13 +89,13 @@ def calibration_scores(
     rng: RandomState,
 ) -> CalibrationScores:
     """Check the user's arguments and score the calibration rows."""
-    unchecked, names = door.unchecked_probs(probs, classes=classes)
+    unchecked, names = args.unchecked_probs(probs, classes=classes)
     n = unchecked.matrix.shape[0]
-    codes = door.labels(labels, names, n)
-    chosen = as_score(score, door)
-    randomized = door.flag(randomized, "randomized") and chosen.uses_uniforms
-    never_empty = door.flag(never_empty, "never_empty")
-    uniforms = row_uniforms(n, rng, "fit", door.caller, randomized)
+    codes = args.labels(labels, names, n)
+    chosen = as_score(score, args)
+    randomized = args.flag(randomized, "randomized") and chosen.uses_uniforms
+    never_empty = args.flag(never_empty, "never_empty")
+    uniforms = row_uniforms(n, rng, "fit", args.caller, randomized)
     scores = true_label_scores(chosen, unchecked, codes, uniforms)
     ascending, order = in_order(scores)
     return CalibrationScores(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distfreeuq import bounds
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
     FloatArray,
@@ -143,9 +143,9 @@ def label_conditional_conformal(
     >>> fit.ranks.tolist(), fit.class_counts.tolist()
     ([240, 117, 98], [251, 128, 121])
     """
-    door = Door("label_conditional_conformal")
+    args = Arguments("label_conditional_conformal")
     calibration = calibration_scores(
-        door,
+        args,
         probs,
         labels,
         score=score,
@@ -155,12 +155,12 @@ def label_conditional_conformal(
         rng=rng,
     )
     n_classes = len(calibration.classes)
-    alphas = door.alphas(alpha, n_classes)
+    alphas = args.alphas(alpha, n_classes)
     counts = calibration.counts
     if confidence is None:
         ranks = [conformal_rank(int(n), a) for n, a in zip(counts, alphas, strict=True)]
     else:
-        confidence = door.probability(confidence, "confidence")
+        confidence = args.probability(confidence, "confidence")
         share = (1.0 - confidence) / n_classes
         ranks = [
             bounds.pac_rank(int(n), a, share)

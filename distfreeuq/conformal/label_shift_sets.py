@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distfreeuq import bounds
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
     FloatArray,
@@ -72,7 +72,7 @@ class LabelShiftConformalResult(ConformalResult):
 
     def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
         if self.label_weight is None or self.robust:
-            Door("ConformalResult.p_values").refuse(
+            Arguments("ConformalResult.p_values").invalid(
                 "robust", "False in the fit: union sets have no p-values", "True"
             )
         finite = np.where(np.isinf(self.label_weight), 0.0, self.label_weight)
@@ -189,9 +189,9 @@ def label_shift_conformal(
     >>> fit.guarantee.lower
     0.9
     """
-    door = Door("label_shift_conformal")
+    args = Arguments("label_shift_conformal")
     calibration = calibration_scores(
-        door,
+        args,
         probs,
         labels,
         score=score,
@@ -200,32 +200,32 @@ def label_shift_conformal(
         classes=classes,
         rng=rng,
     )
-    level = door.alpha(alpha)
-    robust = door.flag(robust, "robust")
-    delta = door.probability(delta, "delta")
-    independent = door.flag(independent, "independent")
+    level = args.alpha(alpha)
+    robust = args.flag(robust, "robust")
+    delta = args.probability(delta, "delta")
+    independent = args.flag(independent, "independent")
     if confidence is not None:
-        confidence = door.probability(confidence, "confidence")
+        confidence = args.probability(confidence, "confidence")
     if robust and confidence is not None:
         must = (
             "None with robust=True, which speaks of coverage on average over "
             "calibration draws and not of the draw at hand"
         )
-        door.refuse("confidence", must, f"{confidence:g}")
+        args.invalid("confidence", must, f"{confidence:g}")
 
     estimate = label_weight if isinstance(label_weight, LabelShiftResult) else None
     if estimate is not None and tuple(estimate.classes) != tuple(calibration.classes):
         must = f"for the classes {list(calibration.classes)[:8]}"
-        door.refuse("label_weight", must, f"weights for {list(estimate.classes)[:8]}")
+        args.invalid("label_weight", must, f"weights for {list(estimate.classes)[:8]}")
     if robust:
-        return _robust(door, calibration, label_weight, level, delta)
+        return _robust(args, calibration, label_weight, level, delta)
     if isinstance(label_weight, Box | Polytope):
         must = "weights; a region of them serves with robust=True"
-        door.refuse("label_weight", must, repr(label_weight))
+        args.invalid("label_weight", must, repr(label_weight))
 
     known = estimate is None or estimate.known
     given: Any = label_weight if estimate is None else estimate.label_weight
-    weights = door.label_weights(given, len(calibration.classes), calibration.labels)
+    weights = args.label_weights(given, len(calibration.classes), calibration.labels)
     finite = np.where(np.isinf(weights), 0.0, weights)
     row_weights = finite[calibration.labels]
     pac_method = None
@@ -235,7 +235,7 @@ def label_shift_conformal(
                 "None with estimated weights: no theorem gives coverage for the draw "
                 "at hand. label_conditional_conformal has it under any label shift"
             )
-            door.refuse("confidence", must, f"{confidence:g}")
+            args.invalid("confidence", must, f"{confidence:g}")
         prior = None if estimate is None else estimate.target_prior
         threshold, pac_method = _pac_threshold(
             calibration,
@@ -243,7 +243,7 @@ def label_shift_conformal(
             prior,
             level,
             1.0 - confidence,
-            stream(rng, "thin", door.caller),
+            stream(rng, "thin", args.caller),
         )
         thresholds = np.where(np.isinf(weights), np.inf, threshold)
         guarantee: Guarantee = claims.given_calibration(level, confidence, pac_method)
@@ -278,22 +278,26 @@ def label_shift_conformal(
 
 
 def _robust(
-    door: Door, calibration: CalibrationScores, given: Any, alpha: float, delta: float
+    args: Arguments,
+    calibration: CalibrationScores,
+    given: Any,
+    alpha: float,
+    delta: float,
 ) -> LabelShiftConformalResult:
     """Return the union sets over the region of the weights."""
     must = "what bbse, rlls or mlls returned, or a region, with robust=True"
     source: str
     if isinstance(given, LabelShiftResult):
         if given.known:
-            door.refuse("label_weight", must, "known weights, which need no region")
+            args.invalid("label_weight", must, "known weights, which need no region")
         region, source = given.region(delta), given.method
     elif isinstance(given, Box | Polytope):
         region, source = given, "given region"
     else:
-        door.refuse("label_weight", must, "an array of weights")
+        args.invalid("label_weight", must, "an array of weights")
     n_classes = len(calibration.classes)
     if region.n_classes != n_classes:
-        door.refuse("label_weight", f"for {n_classes} classes", f"{region.n_classes}")
+        args.invalid("label_weight", f"for {n_classes} classes", f"{region.n_classes}")
 
     if region.is_empty:
         thresholds = np.full(n_classes, np.inf)

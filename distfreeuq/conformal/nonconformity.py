@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door, UncheckedProbs
+from distfreeuq._base.arguments import Arguments, UncheckedProbs
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
 from distfreeuq._kernels import _scores
@@ -121,11 +121,11 @@ class RAPS(NestedScore):
 
     def __post_init__(self) -> None:
         """Refuse parameters under which the sets would not be nested."""
-        door = Door("RAPS")
+        args = Arguments("RAPS")
         must = "a non-negative finite number"
-        penalty = door.number(self.penalty, "penalty", must, low=0.0, high=1e300)
+        penalty = args.number(self.penalty, "penalty", must, low=0.0, high=1e300)
         object.__setattr__(self, "penalty", penalty)
-        object.__setattr__(self, "k_reg", door.count(self.k_reg, "k_reg", low=0))
+        object.__setattr__(self, "k_reg", args.count(self.k_reg, "k_reg", low=0))
 
     def describe(self, randomized: bool) -> str:
         """Return the line that a summary prints."""
@@ -159,7 +159,9 @@ class SAPS(NestedScore):
     def __post_init__(self) -> None:
         """Refuse parameters under which the sets would not be nested."""
         must = "a non-negative finite number"
-        weight = Door("SAPS").number(self.weight, "weight", must, low=0.0, high=1e300)
+        weight = Arguments("SAPS").number(
+            self.weight, "weight", must, low=0.0, high=1e300
+        )
         object.__setattr__(self, "weight", weight)
 
     def describe(self, randomized: bool) -> str:
@@ -208,11 +210,11 @@ _BY_NAME: dict[str, NestedScore] = {
 }
 
 
-def as_score(score: str | NestedScore, door: Door) -> NestedScore:
+def as_score(score: str | NestedScore, args: Arguments) -> NestedScore:
     """Return the score object that a name stands for."""
     if isinstance(score, NestedScore):
         return score
-    return _BY_NAME[door.choice(score, "score", _BY_NAME)]
+    return _BY_NAME[args.choice(score, "score", _BY_NAME)]
 
 
 def true_label_scores(
@@ -230,7 +232,7 @@ def true_label_scores(
         out,
         threads_for(matrix.size),
     )
-    probs.refuse(bad)
+    probs.raise_if_invalid(bad)
     return out
 
 
@@ -248,7 +250,7 @@ def all_label_scores(
         out,
         threads_for(matrix.size),
     )
-    probs.refuse(bad)
+    probs.raise_if_invalid(bad)
     return out
 
 
@@ -293,11 +295,11 @@ def nested_scores(
     >>> dfu.nested_scores([[0.1, 0.5, 0.15, 0.25]], [3], uniforms=[0.5]).tolist()
     [0.625]
     """
-    door = Door("nested_scores")
-    unchecked, names = door.unchecked_probs(probs, classes=classes)
-    chosen = as_score(score, door)
+    args = Arguments("nested_scores")
+    unchecked, names = args.unchecked_probs(probs, classes=classes)
+    chosen = as_score(score, args)
     n = unchecked.matrix.shape[0]
-    u = np.ones(n) if uniforms is None else door.uniforms(uniforms, n)
+    u = np.ones(n) if uniforms is None else args.uniforms(uniforms, n)
     if labels is None:
         return all_label_scores(chosen, unchecked, u)
-    return true_label_scores(chosen, unchecked, door.labels(labels, names, n), u)
+    return true_label_scores(chosen, unchecked, args.labels(labels, names, n), u)

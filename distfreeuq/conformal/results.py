@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door, UncheckedProbs
+from distfreeuq._base.arguments import Arguments, UncheckedProbs
 from distfreeuq._base.array_types import (
     ArrayLike,
     Classes,
@@ -165,13 +165,13 @@ class ConformalResult(Result):
         method: str,
     ) -> tuple[UncheckedProbs, FloatArray]:
         """Return probabilities and the uniforms to score them with."""
-        door = Door(f"ConformalResult.{method}")
-        rows = door.unchecked_new_probs(probs, self.classes)
+        args = Arguments(f"ConformalResult.{method}")
+        rows = args.unchecked_new_probs(probs, self.classes)
         n = rows.matrix.shape[0]
         draw = self.randomized and uniforms is None
-        u = row_uniforms(n, rng, "predict", door.caller, draw)
+        u = row_uniforms(n, rng, "predict", args.caller, draw)
         if uniforms is not None:
-            given = door.uniforms(uniforms, n)
+            given = args.uniforms(uniforms, n)
             u = given if self.randomized else u
         return rows, u
 
@@ -199,7 +199,7 @@ class ConformalResult(Result):
             sizes,
             threads_for(matrix.size),
         )
-        rows.refuse(bad)
+        rows.raise_if_invalid(bad)
         nominal = None if isinstance(self.alpha, np.ndarray) else 1.0 - self.alpha
         return PredictionSets(
             mask=read_only(mask.view(np.bool_)),

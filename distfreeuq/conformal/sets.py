@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, BoolMatrix, Classes, IntArray
 from distfreeuq._base.arrays import describe
 from distfreeuq._base.class_labels import name_array
@@ -77,7 +77,7 @@ class PredictionSets(Result):
         sizes = self.sizes[index]
         if sizes.ndim != 1:
             must = "a row's number, a slice, or a vector of rows"
-            Door("PredictionSets").refuse("index", must, describe(index))
+            Arguments("PredictionSets").invalid("index", must, describe(index))
         return PredictionSets(
             mask=read_only(self.mask[index]),
             sizes=read_only(sizes),
@@ -108,9 +108,9 @@ class PredictionSets(Result):
         confidence : float, default 0.95
             Level of the Clopper-Pearson intervals.
         """
-        door = Door("PredictionSets.evaluate")
-        codes = door.labels(labels, self.classes, len(self))
-        level = door.probability(confidence, "confidence")
+        args = Arguments("PredictionSets.evaluate")
+        codes = args.labels(labels, self.classes, len(self))
+        level = args.probability(confidence, "confidence")
         return measure_coverage(
             self.mask, self.sizes, codes, self.classes, self.nominal, level
         )

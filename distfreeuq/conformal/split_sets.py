@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from distfreeuq import bounds
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatMatrix, RandomState
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_sample
 from distfreeuq.conformal.data import (
@@ -120,9 +120,9 @@ def split_conformal(
     >>> fit.predict(probs[400:], rng=1).evaluate(labels[400:]).coverage
     0.89
     """
-    door = Door("split_conformal")
+    args = Arguments("split_conformal")
     calibration = calibration_scores(
-        door,
+        args,
         probs,
         labels,
         score=score,
@@ -131,9 +131,9 @@ def split_conformal(
         classes=classes,
         rng=rng,
     )
-    level = door.alpha(alpha)
+    level = args.alpha(alpha)
     if confidence is not None:
-        confidence = door.probability(confidence, "confidence")
+        confidence = args.probability(confidence, "confidence")
 
     n = calibration.n
     if confidence is None:

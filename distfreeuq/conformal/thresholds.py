@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, IntArray
 from distfreeuq._numerics.quantiles import (
     conformal_rank,
@@ -90,22 +90,22 @@ def conformal_thresholds(
     ... ).tolist()
     [0.8, 0.7]
     """
-    door = Door("conformal_thresholds")
-    score_array = door.vector(scores, "scores", "numbers without NaN, shape (n,)")
-    n_classes = door.count(n_classes, "n_classes", low=1)
-    codes = door.labels(labels, range(n_classes), score_array.size)
+    args = Arguments("conformal_thresholds")
+    score_array = args.vector(scores, "scores", "numbers without NaN, shape (n,)")
+    n_classes = args.count(n_classes, "n_classes", low=1)
+    codes = args.labels(labels, range(n_classes), score_array.size)
     methods = ("exchangeable", "label-shift", "label-conditional")
-    method = door.choice(method, "method", methods)  # type: ignore[assignment]
+    method = args.choice(method, "method", methods)  # type: ignore[assignment]
     if (label_weight is not None) != (method == "label-shift"):
         must = "given for method='label-shift', and only for it"
         got = "None" if label_weight is None else f"weights with method={method!r}"
-        door.refuse("label_weight", must, got)
+        args.invalid("label_weight", must, got)
 
     if method == "label-conditional":
-        alphas = door.alphas(alpha, n_classes)
+        alphas = args.alphas(alpha, n_classes)
         return label_conditional_thresholds(score_array, codes, alphas)
-    level = door.alpha(alpha)
+    level = args.alpha(alpha)
     if label_weight is None:
         return np.full(n_classes, exchangeable_threshold(score_array, level))
-    weights = door.label_weights(label_weight, n_classes, codes)
+    weights = args.label_weights(label_weight, n_classes, codes)
     return label_shift_thresholds(score_array, codes, weights, level)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
     BoolArray,
@@ -61,11 +61,11 @@ class ShiftedRows(NamedTuple):
         names[:] = list(self.classes)
         return names[self.codes]
 
-    def both(self, door: Door, what: str) -> tuple[FloatMatrix, FloatMatrix]:
+    def both(self, args: Arguments, what: str) -> tuple[FloatMatrix, FloatMatrix]:
         """Return source and target features, which `what` needs."""
         if self.source is None or self.target is None:
             parameter = "source" if self.source is None else "target"
-            door.refuse(parameter, f"given for {what}", "None")
+            args.invalid(parameter, f"given for {what}", "None")
         return self.source, self.target
 
 
@@ -79,7 +79,7 @@ class LearntFeatures(NamedTuple):
 
 
 def read_shifted_rows(
-    door: Door,
+    args: Arguments,
     logits: ArrayLike | None,
     labels: ArrayLike,
     source: ArrayLike | None,
@@ -89,28 +89,28 @@ def read_shifted_rows(
     """Check what of the rows is given."""
     rows = others = features = None
     if source is not None and target is not None:
-        rows, others, features = read_samples(door, source, target)
+        rows, others, features = read_samples(args, source, target)
     elif source is not None:
-        rows = door.features(source, "source")
+        rows = args.features(source, "source")
     if logits is not None:
-        matrix, names = read_logits(door, logits, classes)
+        matrix, names = read_logits(args, logits, classes)
         if matrix.shape[0] == 0:
-            door.refuse("logits", "of at least one row", "no rows")
-        codes = door.labels(labels, names, matrix.shape[0])
+            args.invalid("logits", "of at least one row", "no rows")
+        codes = args.labels(labels, names, matrix.shape[0])
     elif rows is not None:
         matrix = None
-        names, codes = read_labels(door, labels, classes, rows.shape[0])
+        names, codes = read_labels(args, labels, classes, rows.shape[0])
     else:
-        door.refuse("logits", "given, unless features are learnt", "None")
+        args.invalid("logits", "given, unless features are learnt", "None")
     if rows is not None and rows.shape[0] != codes.size:
         must = f"of {codes.size} rows, one for each label"
-        door.refuse("source", must, f"{rows.shape[0]} rows")
+        args.invalid("source", must, f"{rows.shape[0]} rows")
     kept = np.arange(codes.size)
     return ShiftedRows(matrix, codes, names, rows, others, features, kept, codes.size)
 
 
 def learn_features(
-    door: Door,
+    args: Arguments,
     rows: ShiftedRows,
     how: Any,
     ratio: Any,
@@ -120,19 +120,19 @@ def learn_features(
 ) -> LearntFeatures:
     """Return the rows that calibrate, in learnt features if features are learnt."""
     if isinstance(how, FeatureMapResult):
-        return _given_map(door, rows, how)
+        return _given_map(args, rows, how)
     if not isinstance(how, Mapping):
-        if not door.flag(how, "feature_learning"):
+        if not args.flag(how, "feature_learning"):
             return LearntFeatures(rows, None, None, None)
         how = {}
     if isinstance(ratio, DensityRatioResult):
         must = "a method or known weights, if features are yet to be learnt"
-        door.refuse("ratio", must, describe(ratio))
-    source, target = rows.both(door, "feature learning")
-    share = door.probability(map_share, "map_share")
-    generator = stream(rng, "split", door.caller)
-    of_source = _drawn(door, source.shape[0], share, generator)
-    of_target = _drawn(door, target.shape[0], share, generator)
+        args.invalid("ratio", must, describe(ratio))
+    source, target = rows.both(args, "feature learning")
+    share = args.probability(map_share, "map_share")
+    generator = stream(rng, "split", args.caller)
+    of_source = _drawn(args, source.shape[0], share, generator)
+    of_target = _drawn(args, target.shape[0], share, generator)
     options: dict[str, Any] = {
         "n_hidden": min(source.shape[1], _MOST_FEATURES),
         "classes": rows.classes,
@@ -143,7 +143,7 @@ def learn_features(
         rows.named_labels()[of_source],
         target[of_target],
         progress=progress,
-        **(options | read_mapping(door, how, "feature_learning")),
+        **(options | read_mapping(args, how, "feature_learning")),
     )
     left = rows._replace(codes=rows.codes[~of_source], kept=rows.kept[~of_source])
     return LearntFeatures(
@@ -154,12 +154,14 @@ def learn_features(
     )
 
 
-def _given_map(door: Door, rows: ShiftedRows, fmap: FeatureMapResult) -> LearntFeatures:
-    source, target = rows.both(door, "a feature map")
-    read_new_rows(door, source[:1], "source", range(len(fmap.features)))
+def _given_map(
+    args: Arguments, rows: ShiftedRows, fmap: FeatureMapResult
+) -> LearntFeatures:
+    source, target = rows.both(args, "a feature map")
+    read_new_rows(args, source[:1], "source", range(len(fmap.features)))
     if list(fmap.classes) != list(rows.classes):
         must = "a map with the classes of the labels"
-        door.refuse("feature_learning", must, f"one with {listed(fmap.classes)}")
+        args.invalid("feature_learning", must, f"one with {listed(fmap.classes)}")
     mapped = _mapped(rows, fmap, source, target)._replace(features=fmap.features)
     return LearntFeatures(mapped, fmap, None, None)
 
@@ -175,22 +177,22 @@ def _mapped(
 
 
 def _drawn(
-    door: Door, n: int, share: float, generator: np.random.Generator
+    args: Arguments, n: int, share: float, generator: np.random.Generator
 ) -> BoolArray:
     """Return which rows learn the features, shape (n,)."""
     n_drawn = round(share * n)
     if not 2 <= n_drawn <= n - 2:
         must = "a share that leaves two rows or more on both sides"
-        door.refuse("map_share", must, f"{share:g} of {n} rows")
+        args.invalid("map_share", must, f"{share:g} of {n} rows")
     drawn = np.zeros(n, dtype=np.bool_)
     drawn[generator.permutation(n)[:n_drawn]] = True
     return drawn
 
 
-def read_mapping(door: Door, value: Any, parameter: str) -> dict[str, Any]:
+def read_mapping(args: Arguments, value: Any, parameter: str) -> dict[str, Any]:
     """Return options by name; none for None."""
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
-        door.refuse(parameter, "a mapping of options by name", describe(value))
+        args.invalid(parameter, "a mapping of options by name", describe(value))
     return dict(value)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from scipy import special
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
 from distfreeuq.binning.results import BinningResult
@@ -143,12 +143,12 @@ class CovariateShiftCalibrationResult(Result):
             Logits (n, K) of the classifier, columns as in the fit; after feature
             learning, features (n, d).
         """
-        door = Door("CovariateShiftCalibrationResult.predict")
+        args = Arguments("CovariateShiftCalibrationResult.predict")
         if self.feature_map is None:
-            logits = read_new_logits(door, x, self.classes, "x")
+            logits = read_new_logits(args, x, self.classes, "x")
         else:
             assert self.features is not None
-            rows = read_new_rows(door, x, "x", self.features)
+            rows = read_new_rows(args, x, "x", self.features)
             logits = self.feature_map.network.logits(rows)
         return self.calibration.predict(calibrator_input(self.calibrator, logits))
 
@@ -183,8 +183,8 @@ class CovariateShiftCalibrationResult(Result):
         """
         from distfreeuq import plots
 
-        door = Door("CovariateShiftCalibrationResult.plot")
-        if door.choice(kind, "kind", ["calibrator", "weights"]) == "weights":
+        args = Arguments("CovariateShiftCalibrationResult.plot")
+        if args.choice(kind, "kind", ["calibrator", "weights"]) == "weights":
             return plots.importance_weights(self.sample_weight, ax=ax)
         return self.calibration.plot(ax=ax)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import LARGEST, Door
+from distfreeuq._base.arguments import LARGEST, Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
     FloatArray,
@@ -169,22 +169,22 @@ def covariate_shift_calibration(
     >>> fit.predict(2 * np.sin(3 * new)).shape
     (2000, 2)
     """
-    door = Door("covariate_shift_calibration")
-    calibrator = door.choice(calibrator, "calibrator", ALL_CALIBRATORS)
-    offset = door.number(offset, "offset", "a non-negative number", low=0.0, high=1e6)
+    args = Arguments("covariate_shift_calibration")
+    calibrator = args.choice(calibrator, "calibrator", ALL_CALIBRATORS)
+    offset = args.number(offset, "offset", "a non-negative number", low=0.0, high=1e6)
     if upper is not None:
         must = "a positive number, or None"
-        upper = door.number(upper, "upper", must, low=1e-300, high=LARGEST)
-    options = _read_calibrator_options(door, calibrator, loss, calibrator_options)
-    rows = read_shifted_rows(door, logits, labels, source, target, classes)
+        upper = args.number(upper, "upper", must, low=1e-300, high=LARGEST)
+    options = _read_calibrator_options(args, calibrator, loss, calibrator_options)
+    rows = read_shifted_rows(args, logits, labels, source, target, classes)
     with Retold():
         learnt = learn_features(
-            door, rows, feature_learning, ratio, map_share, rng, progress
+            args, rows, feature_learning, ratio, map_share, rng, progress
         )
         rows = learnt.rows
         if rows.logits is None:
-            door.refuse("logits", "given, unless features are learnt", "None")
-        weights = weigh_rows(door, rows, ratio, ratio_options, rng)
+            args.invalid("logits", "given, unless features are learnt", "None")
+        weights = weigh_rows(args, rows, ratio, ratio_options, rng)
         inputs = calibrator_input(calibrator, rows.logits)
         fit = _fit(calibrator, inputs, rows, weights.source, offset, options)
         probs = fit.predict(inputs)
@@ -217,18 +217,18 @@ def covariate_shift_calibration(
 
 
 def _read_calibrator_options(
-    door: Door, calibrator: str, loss: str, given: Mapping[str, Any] | None
+    args: Arguments, calibrator: str, loss: str, given: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    loss = door.choice(loss, "loss", ["nll", "brier"])
-    options = read_mapping(door, given, "calibrator_options")
+    loss = args.choice(loss, "loss", ["nll", "brier"])
+    options = read_mapping(args, given, "calibrator_options")
     for taken in ("sample_weight", "classes", "loss"):
         if taken in options:
-            door.refuse("calibrator_options", f"without {taken!r}", describe(given))
+            args.invalid("calibrator_options", f"without {taken!r}", describe(given))
     if calibrator == "temperature":
         return {"loss": loss, **options}
     if loss != "nll":
         must = "'nll' for every calibrator but the temperature"
-        door.refuse("loss", must, f"{loss!r} with {calibrator!r}")
+        args.invalid("loss", must, f"{loss!r} with {calibrator!r}")
     return options
 
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import special
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import BoolArray, BoolMatrix, FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
 from distfreeuq.density_ratios.estimate import RatioEstimate
@@ -139,7 +139,7 @@ class UserDiscriminator:
         """Return log P(target | x) / P(source | x), shape (n,)."""
         given = np.asarray(self.estimator.predict_proba(x))
         if given.shape != (x.shape[0], 2) or not np.isfinite(given).all():
-            Door("density_ratio").refuse(
+            Arguments("density_ratio").invalid(
                 "method",
                 "an object whose predict_proba returns finite probabilities (n, 2), "
                 "of source and target",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
     FloatArray,
@@ -153,14 +153,14 @@ def density_ratio(
     >>> round(ratio.renyi(2), 2), round(ratio.auc.estimate, 2)
     (3.16, 0.77)
     """
-    door = Door("density_ratio")
-    source_rows, target_rows, features = read_samples(door, source, target)
+    args = Arguments("density_ratio")
+    source_rows, target_rows, features = read_samples(args, source, target)
     n_source, n_target = source_rows.shape[0], target_rows.shape[0]
     options = read_options(
-        door,
+        args,
         method,
-        calibrate=door.flag(calibrate, "calibrate"),
-        progress=door.flag(progress, "progress"),
+        calibrate=args.flag(calibrate, "calibrate"),
+        progress=args.flag(progress, "progress"),
         n_source=n_source,
         n_target=n_target,
         n_folds=n_folds,
@@ -171,15 +171,15 @@ def density_ratio(
         bandwidth=bandwidth,
         relative=relative,
     )
-    normalize = door.flag(normalize, "normalize")
-    flatten = door.number(flatten, "flatten", "a number from 0 to 1", low=0.0, high=1.0)
-    ends = _read_clip(door, clip)
+    normalize = args.flag(normalize, "normalize")
+    flatten = args.number(flatten, "flatten", "a number from 0 to 1", low=0.0, high=1.0)
+    ends = _read_clip(args, clip)
     found = estimate(
         options,
         source_rows,
         target_rows,
-        stream(rng, "split", door.caller),
-        stream(rng, "fit", door.caller),
+        stream(rng, "split", args.caller),
+        stream(rng, "fit", args.caller),
     )
     conditioning = condition(
         found.source_ratio, n_target, flatten=flatten, clip=ends, normalize=normalize
@@ -208,33 +208,33 @@ def density_ratio(
 _CLIP = 'a positive number, a quantile such as "99%", or a pair (smallest, largest)'
 
 
-def _read_clip(door: Door, clip: Any) -> tuple[float | str, float | str] | None:
+def _read_clip(args: Arguments, clip: Any) -> tuple[float | str, float | str] | None:
     if clip is None:
         return None
     if isinstance(clip, tuple | list):
         if len(clip) != 2:
-            door.refuse("clip", _CLIP, describe(clip))
+            args.invalid("clip", _CLIP, describe(clip))
         low, high = (
-            _read_end(door, end, clip, zero=i == 0) for i, end in enumerate(clip)
+            _read_end(args, end, clip, zero=i == 0) for i, end in enumerate(clip)
         )
         if type(low) is type(high) and _size(low) >= _size(high):
-            door.refuse("clip", _CLIP, describe(clip))
+            args.invalid("clip", _CLIP, describe(clip))
         return low, high
-    return 0.0, _read_end(door, clip, clip, zero=False)
+    return 0.0, _read_end(args, clip, clip, zero=False)
 
 
-def _read_end(door: Door, end: Any, clip: Any, *, zero: bool) -> float | str:
+def _read_end(args: Arguments, end: Any, clip: Any, *, zero: bool) -> float | str:
     if isinstance(end, str):
         try:
             percent = float(end[:-1]) if end.endswith("%") else np.nan
         except ValueError:
             percent = np.nan
         if not 0.0 <= percent <= 100.0:
-            door.refuse("clip", _CLIP, describe(clip))
+            args.invalid("clip", _CLIP, describe(clip))
         return end
-    number = door.number(end, "clip", _CLIP, low=0.0)
+    number = args.number(end, "clip", _CLIP, low=0.0)
     if number == 0.0 and not zero:
-        door.refuse("clip", _CLIP, describe(clip))
+        args.invalid("clip", _CLIP, describe(clip))
     return number
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import LARGEST, SMALLEST, Door
+from distfreeuq._base.arguments import LARGEST, SMALLEST, Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq._base.arrays import describe
 from distfreeuq.density_ratios.discriminators import Learner, UserLearner, cross_fit
@@ -72,7 +72,7 @@ class Options:
 
 
 def read_options(
-    door: Door,
+    args: Arguments,
     method: Any,
     *,
     calibrate: bool,
@@ -83,23 +83,23 @@ def read_options(
     **given: Any,
 ) -> Options:
     """Check the method and its options; an option it does not have is refused."""
-    name, estimator = _read_method(door, method)
+    name, estimator = _read_method(args, method)
     used = _USED.get(name, set())
     for option, value in given.items():
         if value is not None and option not in used:
             what = f"None: method {name!r} does not use it"
-            door.refuse(option, what, describe(value))
+            args.invalid(option, what, describe(value))
     discriminates = estimator is not None or name in ("logistic", "mlp")
     fewest = 3 if calibrate and discriminates else 2
-    folds = door.count(n_folds, "n_folds", low=fewest)
+    folds = args.count(n_folds, "n_folds", low=fewest)
     smaller = min(n_source, n_target)
     if folds > smaller and name != "knn":
         must = f"at most the number of rows of the smaller sample, {smaller}"
-        door.refuse("n_folds", must, str(folds))
-    neighbors = _read_count(door, given["n_neighbors"], "n_neighbors")
+        args.invalid("n_folds", must, str(folds))
+    neighbors = _read_count(args, given["n_neighbors"], "n_neighbors")
     if neighbors is not None and neighbors >= n_source:
         must = f"less than the number of source rows, {n_source}"
-        door.refuse("n_neighbors", must, str(neighbors))
+        args.invalid("n_neighbors", must, str(neighbors))
     relative = given["relative"]
     return Options(
         name=name,
@@ -107,32 +107,32 @@ def read_options(
         calibrate=calibrate,
         progress=progress,
         n_folds=folds,
-        ridge=_read_grid(door, given["ridge"], "ridge", only_one=name == "logistic"),
-        bandwidth=_read_grid(door, given["bandwidth"], "bandwidth"),
-        n_hidden=_read_count(door, given["n_hidden"], "n_hidden"),
+        ridge=_read_grid(args, given["ridge"], "ridge", only_one=name == "logistic"),
+        bandwidth=_read_grid(args, given["bandwidth"], "bandwidth"),
+        n_hidden=_read_count(args, given["n_hidden"], "n_hidden"),
         n_neighbors=neighbors,
-        n_kernels=_read_count(door, given["n_kernels"], "n_kernels"),
-        relative=None if relative is None else door.probability(relative, "relative"),
+        n_kernels=_read_count(args, given["n_kernels"], "n_kernels"),
+        relative=None if relative is None else args.probability(relative, "relative"),
     )
 
 
 def _read_grid(
-    door: Door, value: Any, option: str, *, only_one: bool = False
+    args: Arguments, value: Any, option: str, *, only_one: bool = False
 ) -> FloatArray | None:
     if value is None:
         return None
     must = "a positive number" + ("" if only_one else ", or several")
-    numbers = door.numbers(value, option, must, low=SMALLEST, high=LARGEST)
+    numbers = args.numbers(value, option, must, low=SMALLEST, high=LARGEST)
     if numbers.size == 0 or (only_one and numbers.size > 1):
-        door.refuse(option, must, f"{numbers.size} numbers")
+        args.invalid(option, must, f"{numbers.size} numbers")
     return numbers
 
 
-def _read_count(door: Door, value: Any, option: str) -> int | None:
-    return None if value is None else door.count(value, option, low=1)
+def _read_count(args: Arguments, value: Any, option: str) -> int | None:
+    return None if value is None else args.count(value, option, low=1)
 
 
-def _read_method(door: Door, method: Any) -> tuple[str, Any]:
+def _read_method(args: Arguments, method: Any) -> tuple[str, Any]:
     if isinstance(method, str) and method in _USED:
         return method, None
     complete = all(callable(getattr(method, f, None)) for f in ("fit", "predict_proba"))
@@ -141,7 +141,7 @@ def _read_method(door: Door, method: Any) -> tuple[str, Any]:
         return f"own {name}" if name in _USED else name, method
     names = ", ".join(repr(name) for name in _USED)
     must = f"one of {names}, or an object with fit and predict_proba"
-    door.refuse("method", must, describe(method))
+    args.invalid("method", must, describe(method))
 
 
 def estimate(

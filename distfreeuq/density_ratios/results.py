@@ -10,7 +10,7 @@ import numpy as np
 
 from distfreeuq import bounds
 from distfreeuq._base import class_labels
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import listed, shape_of
 from distfreeuq.density_ratios.diagnostics import (
@@ -142,7 +142,9 @@ class DensityRatioResult(Result):
         distfreeuq.bounds.renyi_from_weights
         """
         must = "a number of at least 1, or inf"
-        order = Door("DensityRatioResult.renyi").number(order, "order", must, low=1.0)
+        order = Arguments("DensityRatioResult.renyi").number(
+            order, "order", must, low=1.0
+        )
         return bounds.renyi_from_weights(self.source_weight, order)
 
     def weight(self, x: ArrayLike) -> FloatArray:
@@ -156,11 +158,11 @@ class DensityRatioResult(Result):
         x : array_like (n, d)
             Features as in the fit; (n,) if there was one.
         """
-        return self.weight_by(Door("DensityRatioResult.weight"), x, "x")
+        return self.weight_by(Arguments("DensityRatioResult.weight"), x, "x")
 
-    def weight_by(self, door: Door, x: ArrayLike, parameter: str) -> FloatArray:
+    def weight_by(self, args: Arguments, x: ArrayLike, parameter: str) -> FloatArray:
         """Return the weights of rows that another function was given."""
-        rows = read_new_rows(door, x, parameter, self.features)
+        rows = read_new_rows(args, x, parameter, self.features)
         return self.conditioning.weights(self.model.ratio(rows))
 
     def effects(self) -> pd.DataFrame:
@@ -213,11 +215,11 @@ class DensityRatioResult(Result):
         path : str or path-like
             An existing file is replaced.
         """
-        self.refuse_to_save_users_estimator()
+        self.check_savable()
         # super() without arguments does not work in slotted dataclasses
         Result.save(self, path)
 
-    def refuse_to_save_users_estimator(self) -> None:
+    def check_savable(self) -> None:
         """Raise an InputError that says why, if there is one."""
         own = self.model
         if isinstance(own, DiscriminatorRatio) and isinstance(
@@ -232,15 +234,15 @@ class DensityRatioResult(Result):
 
 
 def read_new_rows(
-    door: Door, x: ArrayLike, parameter: str, features: Classes
+    args: Arguments, x: ArrayLike, parameter: str, features: Classes
 ) -> FloatMatrix:
     """Return a checked matrix with the columns of the fit."""
-    rows = door.features(x, parameter)
+    rows = args.features(x, parameter)
     if rows.shape[1] != len(features):
         must = f"of shape (n, {len(features)}), as in the fit"
-        door.refuse(parameter, must, shape_of(rows))
-    columns = class_labels.column_names(door, x, parameter)
+        args.invalid(parameter, must, shape_of(rows))
+    columns = class_labels.column_names(args, x, parameter)
     if columns is not None and class_labels.contradict(columns, features):
         must = f"with the fit's columns in the fit's order, {listed(features)}"
-        door.refuse(parameter, must, listed(columns))
+        args.invalid(parameter, must, listed(columns))
     return rows

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
     FloatMatrix,
@@ -166,11 +166,11 @@ def indistinguishable_features(
     >>> fit.accuracy_before > 0.85 > fit.accuracy_after
     True
     """
-    door = Door("indistinguishable_features")
-    source_rows, target_rows, features = read_samples(door, source, target)
-    names, codes = read_labels(door, labels, classes, source_rows.shape[0])
+    args = Arguments("indistinguishable_features")
+    source_rows, target_rows, features = read_samples(args, source, target)
+    names, codes = read_labels(args, labels, classes, source_rows.shape[0])
     options = _read_options(
-        door,
+        args,
         d=source_rows.shape[1],
         n_hidden=n_hidden,
         n_hidden_discriminator=n_hidden_discriminator,
@@ -184,16 +184,16 @@ def indistinguishable_features(
         batch_size=batch_size,
         learning_rate=learning_rate,
     )
-    progress = door.flag(progress, "progress")
+    progress = args.flag(progress, "progress")
     both = np.concatenate([source_rows, target_rows], dtype=np.float64)
     center, scale = (
         standardisation(both)
-        if door.flag(standardize, "standardize")
+        if args.flag(standardize, "standardize")
         else unchanged(both.shape[1])
     )
     both = (both - center) / scale
     n_source = source_rows.shape[0]
-    generator = stream(rng, "fit", door.caller)
+    generator = stream(rng, "fit", args.caller)
 
     training = AdversarialTraining(
         both[:n_source], codes, both[n_source:], len(names), options, generator
@@ -201,7 +201,7 @@ def indistinguishable_features(
     losses, stopped = _train(training, options, progress)
     network = as_network(training.classifier, center, scale)
     plain = as_network(training.classifier, *unchanged(both.shape[1]))
-    judges = stream(rng, "split", door.caller)
+    judges = stream(rng, "split", args.caller)
     before = _judge(both, n_source, options, judges)
     after = _judge(plain.hidden(both), n_source, options, judges)
     decisions = plain.logits(both[:n_source]).argmax(axis=1)
@@ -238,36 +238,36 @@ def indistinguishable_features(
     )
 
 
-def _read_options(door: Door, *, d: int, **given: Any) -> TrainingOptions:
-    n_hidden = door.count(given["n_hidden"], "n_hidden", low=1)
+def _read_options(args: Arguments, *, d: int, **given: Any) -> TrainingOptions:
+    n_hidden = args.count(given["n_hidden"], "n_hidden", low=1)
     other = given["n_hidden_discriminator"]
     if other is not None:
-        other = door.count(other, "n_hidden_discriminator", low=1)
+        other = args.count(other, "n_hidden_discriminator", low=1)
     n_other = n_hidden if other is None else other
     if n_hidden * (d + n_other) > LARGEST_NETWORK:
         must = f"so small that the networks have at most {LARGEST_NETWORK} weights"
-        door.refuse("n_hidden", must, f"{n_hidden} with {d} columns")
+        args.invalid("n_hidden", must, f"{n_hidden} with {d} columns")
     share = "a number from 0 up to, but not including, 1"
     not_negative = "a non-negative finite number"
     positive = "a positive finite number"
     return TrainingOptions(
         n_hidden=n_hidden,
         n_hidden_discriminator=n_other,
-        reversal=door.number(
+        reversal=args.number(
             given["reversal"], "reversal", not_negative, low=0.0, high=1e6
         ),
-        warm_up=door.count(given["warm_up"], "warm_up", low=0),
-        n_epochs=door.count(given["n_epochs"], "n_epochs", low=1),
-        stop_below=door.number(
+        warm_up=args.count(given["warm_up"], "warm_up", low=0),
+        n_epochs=args.count(given["n_epochs"], "n_epochs", low=1),
+        stop_below=args.number(
             given["stop_below"], "stop_below", not_negative, low=0.0, high=1e6
         ),
-        patience=door.count(given["patience"], "patience", low=1),
-        dropout=door.number(given["dropout"], "dropout", share, low=0.0, high=0.99),
-        discriminator_steps=door.count(
+        patience=args.count(given["patience"], "patience", low=1),
+        dropout=args.number(given["dropout"], "dropout", share, low=0.0, high=0.99),
+        discriminator_steps=args.count(
             given["discriminator_steps"], "discriminator_steps", low=1
         ),
-        batch_size=door.count(given["batch_size"], "batch_size", low=1),
-        learning_rate=door.number(
+        batch_size=args.count(given["batch_size"], "batch_size", low=1),
+        learning_rate=args.number(
             given["learning_rate"], "learning_rate", positive, low=1e-12, high=1e3
         ),
     )

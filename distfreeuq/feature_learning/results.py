@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
 from distfreeuq._numerics.networks import Network
 from distfreeuq.density_ratios.results import read_new_rows
@@ -164,8 +164,8 @@ class FeatureMapResult(Result):
         return np.asarray(special.expit(self.discriminator.log_odds(features)))
 
     def _rows(self, x: ArrayLike, method: str) -> FloatMatrix:
-        door = Door(f"FeatureMapResult.{method}")
-        return read_new_rows(door, x, "x", self.features)
+        args = Arguments(f"FeatureMapResult.{method}")
+        return read_new_rows(args, x, "x", self.features)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per epoch: epoch, classifier_loss, discriminator_loss."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
 from distfreeuq._numerics.row_sums import gram
 from distfreeuq.exceptions import IdentificationWarning
@@ -100,10 +100,10 @@ def bbse(
     >>> fit.confint(0.05).round(2).tolist()
     [[0.37, 0.43], [1.55, 1.63]]
     """
-    door = Door("bbse")
-    soft = door.flag(soft, "soft")
+    args = Arguments("bbse")
+    soft = args.flag(soft, "soft")
     samples, names, predictions = _read(
-        door, soft, probs, labels, probs_target, classes
+        args, soft, probs, labels, probs_target, classes
     )
     result = _estimate(samples, predictions, names, None)
     if result.raw is None:
@@ -164,29 +164,29 @@ def rlls(
     >>> fit.label_weight.round(3).tolist(), fit.regularization
     ([0.929, 1.107], 0.3)
     """
-    door = Door("rlls")
-    soft = door.flag(soft, "soft")
+    args = Arguments("rlls")
+    soft = args.flag(soft, "soft")
     samples, names, predictions = _read(
-        door, soft, probs, labels, probs_target, classes
+        args, soft, probs, labels, probs_target, classes
     )
     if regularization is None:
         regularization = default_regularization(samples.probs.shape[0], len(names))
     else:
         must = "a non-negative finite number or None"
         largest = float(np.finfo(np.float64).max)
-        regularization = door.number(
+        regularization = args.number(
             regularization, "regularization", must, low=0.0, high=largest
         )
     return _estimate(samples, predictions, names, regularization)
 
 
 def _read(
-    door: Door, soft: bool, *arrays: Any
+    args: Arguments, soft: bool, *arrays: Any
 ) -> tuple[Samples, Classes, Predictions | None]:
     """Return the samples, their classes, and predictions unless they are soft."""
     if soft:
-        return *read_samples(door, *arrays), None
-    return read_and_predict(door, *arrays)
+        return *read_samples(args, *arrays), None
+    return read_and_predict(args, *arrays)
 
 
 def _estimate(

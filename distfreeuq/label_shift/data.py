@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door, UncheckedProbs
+from distfreeuq._base.arguments import Arguments, UncheckedProbs
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
 from distfreeuq._numerics.row_sums import check_and_predict
@@ -57,7 +57,7 @@ class Predictions:
 
 
 def read_samples(
-    door: Door,
+    args: Arguments,
     probs: ArrayLike,
     labels: ArrayLike,
     probs_target: ArrayLike,
@@ -65,12 +65,12 @@ def read_samples(
 ) -> tuple[Samples, Classes]:
     """Return checked samples of at least one row, and the classes of their columns."""
     arrays = (probs, labels, probs_target, classes)
-    samples, names, _ = _read(door, *arrays, UncheckedProbs.checked)
+    samples, names, _ = _read(args, *arrays, UncheckedProbs.checked)
     return samples, names
 
 
 def read_and_predict(
-    door: Door,
+    args: Arguments,
     probs: ArrayLike,
     labels: ArrayLike,
     probs_target: ArrayLike,
@@ -78,12 +78,12 @@ def read_and_predict(
 ) -> tuple[Samples, Classes, Predictions]:
     """Return the same and, from the read that checks the rows, their predictions."""
     arrays = (probs, labels, probs_target, classes)
-    samples, names, predicted = _read(door, *arrays, check_and_predict)
+    samples, names, predicted = _read(args, *arrays, check_and_predict)
     return samples, names, Predictions(*predicted)
 
 
 def _read(
-    door: Door,
+    args: Arguments,
     probs: ArrayLike,
     labels: ArrayLike,
     probs_target: ArrayLike,
@@ -91,14 +91,14 @@ def _read(
     read: Callable[[UncheckedProbs], _Found],
 ) -> tuple[Samples, Classes, tuple[_Found, _Found]]:
     """Return the samples, their classes, and what one read finds in each."""
-    source, names = door.unchecked_probs(probs, classes=classes)
+    source, names = args.unchecked_probs(probs, classes=classes)
     in_source = read(source)
-    codes = door.labels(labels, names, source.matrix.shape[0])
-    target = door.unchecked_new_probs(probs_target, names, "probs_target")
+    codes = args.labels(labels, names, source.matrix.shape[0])
+    target = args.unchecked_new_probs(probs_target, names, "probs_target")
     in_target = read(target)
     for rows in (source, target):
         if rows.matrix.shape[0] == 0:
-            door.refuse(rows.parameter, "at least one row", "none")
+            args.invalid(rows.parameter, "at least one row", "none")
     return Samples(source.matrix, codes, target.matrix), names, (in_source, in_target)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.label_shift.results import LabelShiftResult
@@ -42,10 +42,10 @@ def label_weights(
     >>> known.adapt([[0.2, 0.5, 0.3]]).round(3).tolist()
     [[0.474, 0.132, 0.395]]
     """
-    door = Door("label_weights")
-    p = _proportions(door, source_prior, "source_prior")
-    q = _proportions(door, target_prior, "target_prior", p.size)
-    names = door.classes(classes, None, p.size)
+    args = Arguments("label_weights")
+    p = _proportions(args, source_prior, "source_prior")
+    q = _proportions(args, target_prior, "target_prior", p.size)
+    names = args.classes(classes, None, p.size)
     weight = np.zeros(p.size)
     np.divide(q, p, out=weight, where=p > 0)
     weight[(p == 0) & (q > 0)] = np.inf
@@ -77,16 +77,16 @@ def label_weights(
 
 
 def _proportions(
-    door: Door, value: ArrayLike, parameter: str, length: int | None = None
+    args: Arguments, value: ArrayLike, parameter: str, length: int | None = None
 ) -> FloatArray:
     must = "class proportions that sum to one"
-    vector = door.vector(value, parameter, must, length=length)
+    vector = args.vector(value, parameter, must, length=length)
     if vector.size < 2:
-        door.refuse(parameter, "of at least two classes", f"{vector.size}")
+        args.invalid(parameter, "of at least two classes", f"{vector.size}")
     if (vector < 0).any():
         position = int(np.flatnonzero(vector < 0)[0])
-        door.refuse(parameter, must, f"{vector[position]} at position {position}")
+        args.invalid(parameter, must, f"{vector[position]} at position {position}")
     total = float(vector.sum())
     if not abs(total - 1.0) <= _SUM_TOLERANCE:
-        door.refuse(parameter, must, f"a sum of {total:.8g}")
+        args.invalid(parameter, must, f"a sum of {total:.8g}")
     return vector

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray
 from distfreeuq._numerics.mixture_likelihood import MixtureFit, maximise_likelihood
 from distfreeuq._numerics.row_sums import gram
@@ -106,11 +106,11 @@ def mlls(
     >>> fit.target_prior.round(2).tolist()
     [0.2, 0.8]
     """
-    door = Door("mlls")
+    args = Arguments("mlls")
     if calibrate is not None:
-        calibrate = door.choice(calibrate, "calibrate", ["bcts"])
-    prior = door.choice(prior, "prior", ["predictions", "labels"])
-    samples, names = read_samples(door, probs, labels, probs_target, classes)
+        calibrate = args.choice(calibrate, "calibrate", ["bcts"])
+    prior = args.choice(prior, "prior", ["predictions", "labels"])
+    samples, names = read_samples(args, probs, labels, probs_target, classes)
 
     calibration = None
     if calibrate is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
     Classes,
@@ -245,31 +245,31 @@ class LabelShiftResult(Result):
         has fallen by the factor alpha / 2, which is how surprising it is to see none
         of that class's rows.
         """
-        door = Door("LabelShiftResult.confint")
-        alpha = door.alpha(alpha)
+        args = Arguments("LabelShiftResult.confint")
+        alpha = args.alpha(alpha)
         options = ["asymptotic", "finite-sample", "bootstrap", "anderson-rubin"]
-        method = door.choice(method, "method", options)
-        n_boot = door.count(n_boot, "n_boot", low=1)
-        progress = door.flag(progress, "progress")
+        method = args.choice(method, "method", options)
+        n_boot = args.count(n_boot, "n_boot", low=1)
+        progress = args.flag(progress, "progress")
         if self.known:
             return np.column_stack([self.label_weight, self.label_weight])
         if method == "finite-sample":
             if self.method == "MLLS":
                 must = "'asymptotic' or 'bootstrap' for MLLS, which has no other"
-                door.refuse("method", must, repr(method))
+                args.invalid("method", must, repr(method))
             ranges = self.region(alpha).ranges()
             return np.column_stack([ranges.low, ranges.high])
         if method == "anderson-rubin":
             if self.confusion is None or self.confusion.soft:
                 must = "another one where predictions are soft"
-                door.refuse("method", must, repr(method))
+                args.invalid("method", must, repr(method))
             from distfreeuq.label_shift.inference.anderson_rubin import (
                 anderson_rubin_intervals,
             )
 
             return anderson_rubin_intervals(self.confusion, alpha)
         if method == "bootstrap":
-            generator = stream(rng, "bootstrap", door.caller)
+            generator = stream(rng, "bootstrap", args.caller)
             return percentile_intervals(
                 resampled_weights(self, n_boot, generator, n_jobs, progress), alpha
             )
@@ -292,7 +292,7 @@ class LabelShiftResult(Result):
             `Box` of asymptotic intervals at level delta / K each. For known priors a
             point. Its ``finite_sample`` says which kind of claim it is.
         """
-        delta = Door("LabelShiftResult.region").probability(delta, "delta")
+        delta = Arguments("LabelShiftResult.region").probability(delta, "delta")
         return region_of(self, delta)
 
     def test(self) -> ShiftTest:
@@ -333,15 +333,15 @@ class LabelShiftResult(Result):
             Rows sum to one. A row with mass on classes of weight zero alone has no
             target posterior: it stays as it is, the limit of weights equally small.
         """
-        door = Door("LabelShiftResult.adapt")
+        args = Arguments("LabelShiftResult.adapt")
         weight, prior = self.label_weight, self.target_prior
-        rows = door.unchecked_new_probs(probs, self.classes)
+        rows = args.unchecked_new_probs(probs, self.classes)
         if self.calibration is not None:
             matrix = self.calibration.apply(rows.checked())
             return reweight(matrix, weight, prior)
         out = np.empty_like(rows.matrix)
         bad = check_and_reweight(rows.matrix, weight, prior, rows.tolerance, out)
-        rows.refuse(bad)
+        rows.raise_if_invalid(bad)
         return out
 
     def to_frame(self) -> pd.DataFrame:

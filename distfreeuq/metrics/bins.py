@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._kernels import _row_stats
 from distfreeuq._numerics.bin_counts import divide
@@ -23,11 +23,13 @@ NORMS = ("l1", "l2", "max")
 WEIGHT, CONFIDENCE, HIT, SQUARE, SQUARED_GAP = range(5)
 
 
-def check_bins(door: Door, n_bins: Any, scheme: Any, closed: Any) -> tuple[int, str]:
+def check_bins(
+    args: Arguments, n_bins: Any, scheme: Any, closed: Any
+) -> tuple[int, str]:
     """Return the number of bins and how they are chosen: the scheme, or "left"."""
-    count = door.count(n_bins, "n_bins", low=1, high=1_000_000)
-    scheme = door.choice(scheme, "scheme", SCHEMES)
-    closed = door.choice(closed, "closed", CLOSED)
+    count = args.count(n_bins, "n_bins", low=1, high=1_000_000)
+    scheme = args.choice(scheme, "scheme", SCHEMES)
+    closed = args.choice(closed, "closed", CLOSED)
     return count, "left" if (scheme, closed) == ("equal-width", "left") else scheme
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, IntArray
 from distfreeuq._base.persistence import register
 from distfreeuq._kernels import _bins
@@ -95,16 +95,16 @@ def brier_decomposition(
     >>> round(parts.calibration, 4), round(parts.sharpness, 4), round(parts.brier, 4)
     (0.08, 0.5, 0.58)
     """
-    door = Door("brier_decomposition")
-    n_bins, how = check_bins(door, n_bins, scheme, closed)
+    args = Arguments("brier_decomposition")
+    n_bins, how = check_bins(args, n_bins, scheme, closed)
     rows = read_matrix(
-        door, probs, labels, sample_weight=sample_weight, classes=classes, needs=ALL
+        args, probs, labels, sample_weight=sample_weight, classes=classes, needs=ALL
     )
     if isinstance(groups, str):
-        kind = door.choice(groups, "groups", ["bins", "forecasts"])
+        kind = args.choice(groups, "groups", ["bins", "forecasts"])
         cells = _forecasts(rows) if kind == "forecasts" else _bins_of(rows, n_bins, how)
     else:
-        cells = _given(door, groups, rows.n)
+        cells = _given(args, groups, rows.n)
     return decompose(rows, cells)
 
 
@@ -156,13 +156,13 @@ def _bins_of(rows: Rows, n_bins: int, how: str) -> IntArray:
     return _numbered(rows.predicted * partition.n_bins + bins)
 
 
-def _given(door: Door, groups: ArrayLike, n: int) -> IntArray:
+def _given(args: Arguments, groups: ArrayLike, n: int) -> IntArray:
     must = "'bins', 'forecasts', or an integer per row"
-    array = np.asarray(door.array(groups, "groups", "integers"))
+    array = np.asarray(args.array(groups, "groups", "integers"))
     if array.shape != (n,):
-        door.refuse("groups", must, f"shape {array.shape} for {n} rows")
+        args.invalid("groups", must, f"shape {array.shape} for {n} rows")
     if array.dtype.kind not in "iub":
-        door.refuse("groups", must, f"dtype {array.dtype}")
+        args.invalid("groups", must, f"dtype {array.dtype}")
     return _numbered(array)
 
 

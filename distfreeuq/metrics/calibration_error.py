@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq.metrics.bins import (
     NORMS,
@@ -95,10 +95,10 @@ def ece(
     ...                   predicted=[0, 0, 1, 0]), 4)
     0.25
     """
-    door = Door("ece")
-    norm = door.choice(norm, "norm", NORMS)
-    n_bins, how = check_bins(door, n_bins, scheme, closed)
-    rows = _read(door, probs, labels, predicted, sample_weight, classes, event)
+    args = Arguments("ece")
+    norm = args.choice(norm, "norm", NORMS)
+    n_bins, how = check_bins(args, n_bins, scheme, closed)
+    rows = _read(args, probs, labels, predicted, sample_weight, classes, event)
     return float(gap_norm(_bin_sums(rows, n_bins, how), norm))
 
 
@@ -138,9 +138,9 @@ def overconfident_ece(
     >>> round(metrics.overconfident_ece(probs, [0, 1, 1, 0], n_bins=10), 4)
     0.15
     """
-    door = Door("overconfident_ece")
-    n_bins, how = check_bins(door, n_bins, scheme, closed)
-    rows = _read(door, probs, labels, predicted, sample_weight, classes, event)
+    args = Arguments("overconfident_ece")
+    n_bins, how = check_bins(args, n_bins, scheme, closed)
+    rows = _read(args, probs, labels, predicted, sample_weight, classes, event)
     return float(overconfidence(_bin_sums(rows, n_bins, how)))
 
 
@@ -194,11 +194,11 @@ def debiased_ece(
     >>> metrics.debiased_ece(probs, [0, 0, 0, 1, 1])
     0.0
     """
-    door = Door("debiased_ece")
-    method = door.choice(method, "method", ["exact", "kumar"])
-    squared = door.flag(squared, "squared")
-    n_bins, how = check_bins(door, n_bins, scheme, closed)
-    rows = _read(door, probs, labels, predicted, None, classes, event)
+    args = Arguments("debiased_ece")
+    method = args.choice(method, "method", ["exact", "kumar"])
+    squared = args.flag(squared, "squared")
+    n_bins, how = check_bins(args, n_bins, scheme, closed)
+    rows = _read(args, probs, labels, predicted, None, classes, event)
     square = float(debiased_square(_bin_sums(rows, n_bins, how), method))
     return square if squared else float(np.sqrt(max(square, 0.0)))
 
@@ -237,9 +237,9 @@ def max_ece(
     >>> round(metrics.max_ece(probs, [0, 1, 1]), 4)
     0.3
     """
-    door = Door("max_ece")
-    n_bins, how = check_bins(door, n_bins, scheme, closed)
-    rows = _read(door, probs, labels, predicted, sample_weight, classes, needs=BY_CLASS)
+    args = Arguments("max_ece")
+    n_bins, how = check_bins(args, n_bins, scheme, closed)
+    rows = _read(args, probs, labels, predicted, sample_weight, classes, needs=BY_CLASS)
     return float(np.nanmax(errors_by_prediction(rows, n_bins, how)))
 
 
@@ -276,9 +276,9 @@ def average_ece(
     >>> round(metrics.average_ece(probs, [0, 1, 1]), 4)
     0.3
     """
-    door = Door("average_ece")
-    n_bins, how = check_bins(door, n_bins, scheme, closed)
-    rows = _read(door, probs, labels, predicted, sample_weight, classes, needs=BY_CLASS)
+    args = Arguments("average_ece")
+    n_bins, how = check_bins(args, n_bins, scheme, closed)
+    rows = _read(args, probs, labels, predicted, sample_weight, classes, needs=BY_CLASS)
     return float(np.nanmean(errors_by_prediction(rows, n_bins, how)))
 
 
@@ -317,25 +317,25 @@ def classwise_ece(
     >>> metrics.classwise_ece(probs, [0, 1], average=False).round(4).tolist()
     [0.2, 0.3, 0.2]
     """
-    door = Door("classwise_ece")
-    average = door.flag(average, "average")
-    n_bins, how = check_bins(door, n_bins, scheme, closed)
-    unchecked, names = door.unchecked_probs(probs, classes=classes)
+    args = Arguments("classwise_ece")
+    average = args.flag(average, "average")
+    n_bins, how = check_bins(args, n_bins, scheme, closed)
+    unchecked, names = args.unchecked_probs(probs, classes=classes)
     matrix = unchecked.matrix
     n = matrix.shape[0]
-    numbers = door.labels(labels, names, n)
+    numbers = args.labels(labels, names, n)
     if n == 0:
-        door.refuse("probs", "of at least one row", "none")
+        args.invalid("probs", "of at least one row", "none")
     weights: FloatArray = np.ones(n)
     if sample_weight is not None:
-        weights = door.weights(sample_weight, "sample_weight", n)
+        weights = args.weights(sample_weight, "sample_weight", n)
         weights = weights / weights.max()
     if how == "uniform-mass":
         errors = class_errors(unchecked.checked(), numbers, weights, n_bins, how)
     else:  # one read of the matrix sums and checks
         edges = class_edges(matrix, n_bins, how)
         sums, bad = class_gap_sums(matrix, numbers, weights, edges, unchecked.tolerance)
-        unchecked.refuse(bad)
+        unchecked.raise_if_invalid(bad)
         errors = errors_of_sums(sums, weights)
     return float(errors.mean()) if average else errors
 
@@ -353,7 +353,7 @@ def _bin_sums(rows: Rows, n_bins: int, how: str) -> FloatMatrix:
 
 
 def _read(
-    door: Door,
+    args: Arguments,
     probs: ArrayLike,
     labels: ArrayLike,
     predicted: ArrayLike | None,
@@ -364,7 +364,7 @@ def _read(
 ) -> Rows:
     if predicted is None:
         return read_matrix(
-            door,
+            args,
             probs,
             labels,
             sample_weight=sample_weight,
@@ -373,9 +373,9 @@ def _read(
             needs=needs,
         )
     if event != "predicted":
-        door.refuse(
+        args.invalid(
             "event", "'predicted' where predicted labels are given", f"{event!r}"
         )
     return read_predictions(
-        door, probs, labels, predicted, sample_weight=sample_weight, classes=classes
+        args, probs, labels, predicted, sample_weight=sample_weight, classes=classes
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
     ByteMatrix,
@@ -85,7 +85,7 @@ class Rows:
 
 
 def read_matrix(
-    door: Door,
+    args: Arguments,
     probs: ArrayLike,
     labels: ArrayLike,
     *,
@@ -95,12 +95,12 @@ def read_matrix(
     needs: Collection[str] = TOP,
 ) -> Rows:
     """Return what is needed of probabilities (n, K), or (n,) of class 1, and labels."""
-    event = door.choice(event, "event", EVENTS)
-    unchecked, names = door.unchecked_probs(probs, classes=classes)
+    event = args.choice(event, "event", EVENTS)
+    unchecked, names = args.unchecked_probs(probs, classes=classes)
     matrix = unchecked.matrix
     n, n_classes = matrix.shape
-    numbers = door.labels(labels, names, n)
-    weights, scale = _weights(door, sample_weight, n, "probs")
+    numbers = args.labels(labels, names, n)
+    weights, scale = _weights(args, sample_weight, n, "probs")
     hits = np.empty(n, dtype=np.uint8)
     predicted = np.empty(n if "predicted" in needs else 0, dtype=np.int64)
     confidence, of_label = (
@@ -119,11 +119,11 @@ def read_matrix(
         brier,
         threads_for(matrix.size),
     )
-    unchecked.refuse(bad)
+    unchecked.raise_if_invalid(bad)
     if event == "class-1":
         if n_classes != 2:
             must = "'predicted' with more than two classes"
-            door.refuse("event", must, f"'class-1' with {n_classes} classes")
+            args.invalid("event", must, f"'class-1' with {n_classes} classes")
         confidence = np.ascontiguousarray(matrix[:, 1])
         hits = (numbers == 1).view(np.uint8)
     return Rows(
@@ -141,7 +141,7 @@ def read_matrix(
 
 
 def read_predictions(
-    door: Door,
+    args: Arguments,
     confidence: ArrayLike,
     labels: ArrayLike,
     predicted: ArrayLike,
@@ -151,11 +151,11 @@ def read_predictions(
     parameter: str = "probs",
 ) -> Rows:
     """Return rows from the predicted labels and the confidence in them, each (n,)."""
-    values = _probabilities(door, confidence, parameter)
-    names = _names_of(door, classes, labels, predicted)
-    numbers = door.labels(labels, names, values.size)
-    guesses = door.labels(predicted, names, values.size, "predicted")
-    weights, scale = _weights(door, sample_weight, values.size, parameter)
+    values = _probabilities(args, confidence, parameter)
+    names = _names_of(args, classes, labels, predicted)
+    numbers = args.labels(labels, names, values.size)
+    guesses = args.labels(predicted, names, values.size, "predicted")
+    weights, scale = _weights(args, sample_weight, values.size, parameter)
     return Rows(
         confidence=values,
         hits=(guesses == numbers).view(np.uint8),
@@ -168,23 +168,23 @@ def read_predictions(
 
 
 def read_hits(
-    door: Door,
+    args: Arguments,
     confidence: ArrayLike,
     correct: ArrayLike,
     *,
     sample_weight: ArrayLike | None,
 ) -> Rows:
     """Return rows from confidences and whether each prediction was right, each (n,)."""
-    values = _probabilities(door, confidence, "confidence")
+    values = _probabilities(args, confidence, "confidence")
     must = "True or False (1 or 0), one per confidence"
-    outcome = door.vector(
+    outcome = args.vector(
         correct, "correct", must, length=values.size, low=0.0, high=1.0
     )
     between = (outcome != 0.0) & (outcome != 1.0)
     if between.any():
         first = int(np.argmax(between))
-        door.refuse("correct", must, f"{outcome[first]} at position {first}")
-    weights, scale = _weights(door, sample_weight, values.size, "confidence")
+        args.invalid("correct", must, f"{outcome[first]} at position {first}")
+    weights, scale = _weights(args, sample_weight, values.size, "confidence")
     return Rows(
         confidence=values,
         hits=outcome.astype(np.uint8),
@@ -193,40 +193,40 @@ def read_hits(
     )
 
 
-def _probabilities(door: Door, value: ArrayLike, parameter: str) -> FloatArray:
+def _probabilities(args: Arguments, value: ArrayLike, parameter: str) -> FloatArray:
     """Return probabilities (n,) in the precision they came in: so are their edges."""
     must = "probabilities in [0, 1], shape (n,)"
-    vector = door.vector(value, parameter, must, low=0.0, high=1.0)
+    vector = args.vector(value, parameter, must, low=0.0, high=1.0)
     single = getattr(value, "dtype", None) == np.float32
     return np.ascontiguousarray(vector, dtype=np.float32 if single else np.float64)
 
 
 def _names_of(
-    door: Door, classes: Any, labels: ArrayLike, predicted: ArrayLike
+    args: Arguments, classes: Any, labels: ArrayLike, predicted: ArrayLike
 ) -> Classes:
     """Return the class names: those given, or 0 .. the largest number seen."""
     arrays = [
-        np.asarray(door.array(labels, "labels", "labels")),
-        np.asarray(door.array(predicted, "predicted", "labels")),
+        np.asarray(args.array(labels, "labels", "labels")),
+        np.asarray(args.array(predicted, "predicted", "labels")),
     ]
     if classes is not None:
         n_given = len(classes) if hasattr(classes, "__len__") else 0
-        return door.classes(classes, None, n_given)
+        return args.classes(classes, None, n_given)
     for name, array in zip(("labels", "predicted"), arrays, strict=True):
         if array.dtype.kind not in "iu":
             must = "integers 0, 1, ... unless 'classes' names them"
-            door.refuse(name, must, f"dtype {array.dtype}")
+            args.invalid(name, must, f"dtype {array.dtype}")
     return range(1 + max(int(array.max(initial=0)) for array in arrays))
 
 
 def _weights(
-    door: Door, value: ArrayLike | None, n: int, first: str
+    args: Arguments, value: ArrayLike | None, n: int, first: str
 ) -> tuple[FloatArray, float]:
     """Return weights divided by the largest, and the largest."""
     if n == 0:
-        door.refuse(first, "of at least one row", "none")
+        args.invalid(first, "of at least one row", "none")
     if value is None:
         return np.ones(n), 1.0
-    weights = door.weights(value, "sample_weight", n)
+    weights = args.weights(value, "sample_weight", n)
     largest = float(weights.max())
     return weights / largest, largest

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray
 from distfreeuq.metrics.data import read_matrix
 
@@ -42,7 +42,7 @@ def accuracy(
     0.5
     """
     rows = read_matrix(
-        Door("accuracy"),
+        Arguments("accuracy"),
         probs,
         labels,
         sample_weight=sample_weight,
@@ -77,7 +77,7 @@ def mean_confidence(
     0.7
     """
     rows = read_matrix(
-        Door("mean_confidence"),
+        Arguments("mean_confidence"),
         probs,
         labels,
         sample_weight=sample_weight,
@@ -113,7 +113,7 @@ def brier_score(
     2.0
     """
     rows = read_matrix(
-        Door("brier_score"),
+        Arguments("brier_score"),
         probs,
         labels,
         sample_weight=sample_weight,
@@ -150,7 +150,7 @@ def nll(
     0.367
     """
     rows = read_matrix(
-        Door("nll"),
+        Arguments("nll"),
         probs,
         labels,
         sample_weight=sample_weight,

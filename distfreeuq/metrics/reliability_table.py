@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distfreeuq import bounds
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq._numerics.bin_counts import divide
 from distfreeuq.guarantees import Guarantee, NoGuarantee
@@ -212,10 +212,10 @@ def reliability(
     >>> round(table.ece, 4), table.weight.tolist()
     (0.275, [0.0, 4.0])
     """
-    door = Door("reliability")
-    n_bins, how = check_bins(door, n_bins, scheme, closed)
-    level = door.probability(level, "level")
-    rows = read_hits(door, confidence, correct, sample_weight=sample_weight)
+    args = Arguments("reliability")
+    n_bins, how = check_bins(args, n_bins, scheme, closed)
+    level = args.probability(level, "level")
+    rows = read_hits(args, confidence, correct, sample_weight=sample_weight)
     return tabulate(rows, n_bins, how, level, "prediction is right")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq.assessment.results import TITLES
 from distfreeuq.plots.style import (
     BLUE,
@@ -51,7 +51,7 @@ def reliability_diagram(
     Empty bins are not drawn. The histogram below shows the share of the rows' weight,
     and where mean confidence and accuracy of all rows stand.
     """
-    style = Door("reliability_diagram").choice(style, "style", ["bars", "curve"])
+    style = Arguments("reliability_diagram").choice(style, "style", ["bars", "curve"])
     frame = table.to_frame()
     used = frame[frame["weight"] > 0.0]
     if ax is None:  # room for the histogram, which no layout engine makes by itself

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.arrays import describe
 from distfreeuq.scenarios import adversarial, covariance_shift, gaussian, miscalibrated
 from distfreeuq.scenarios.scenario import Scenario
@@ -55,7 +55,7 @@ def get(name: str) -> Scenario:
     >>> scenarios.get("atoms")
     <AtomicLabelShift: three Gaussians, half of the rows at zero exactly>
     """
-    return _FACTORIES[Door("get").choice(name, "name", names())]()
+    return _FACTORIES[Arguments("get").choice(name, "name", names())]()
 
 
 def register(name: str) -> Callable[[Factory], Factory]:
@@ -82,16 +82,16 @@ def register(name: str) -> Callable[[Factory], Factory]:
     <FiniteScenario: noise D(0.4, 0.4) in labels (paper D, 3.2)>
     >>> scenarios.unregister("noisy-labels")
     """
-    door = Door("register")
+    args = Arguments("register")
     if not isinstance(name, str) or not name:
-        door.refuse("name", "a text", describe(name))
+        args.invalid("name", "a text", describe(name))
     if name in _FACTORIES:
-        door.refuse("name", "a new name", describe(name))
+        args.invalid("name", "a new name", describe(name))
 
     def keep(factory: Factory) -> Factory:
         made = factory()
         if not isinstance(made, Scenario):
-            door.refuse("factory", "a callable that makes a Scenario", describe(made))
+            args.invalid("factory", "a callable that makes a Scenario", describe(made))
         _FACTORIES[name] = factory
         return factory
 
@@ -114,4 +114,4 @@ def unregister(name: str) -> None:
     >>> "noise" in scenarios.names()
     False
     """
-    del _FACTORIES[Door("unregister").choice(name, "name", names())]
+    del _FACTORIES[Arguments("unregister").choice(name, "name", names())]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
 from distfreeuq.results import read_only
 from distfreeuq.scenarios.scenario import Domain, Scenario, Shift, check_domain
@@ -69,7 +69,7 @@ class GaussianCovariateShift(Scenario):
 
     def prior(self, domain: Domain) -> FloatArray:
         """Return the class proportions of the source or the target, shape (2,)."""
-        check_domain(Door("prior"), domain)
+        check_domain(Arguments("prior"), domain)
         # the trapezoidal rule converges exponentially fast for such integrands
         weights = np.exp(-0.5 * _NODES**2)
         scale = np.sqrt(self.covariance(domain)[0, 0])
@@ -149,28 +149,28 @@ def covariance_shift_gaussians(
     >>> round(toy.upper, 3), toy.prior("source").round(3).tolist()
     (3.203, [0.455, 0.545])
     """
-    door = Door("covariance_shift_gaussians")
-    source = _covariance(door, source_covariance, "source_covariance")
-    target = _covariance(door, target_covariance, "target_covariance")
+    args = Arguments("covariance_shift_gaussians")
+    source = _covariance(args, source_covariance, "source_covariance")
+    target = _covariance(args, target_covariance, "target_covariance")
     if source.shape != target.shape:
         must = f"of shape {source.shape}, as the source's"
-        door.refuse("target_covariance", must, f"shape {target.shape}")
+        args.invalid("target_covariance", must, f"shape {target.shape}")
     return GaussianCovariateShift(
         description="Gaussian features of changed covariance (paper B, 3)",
         source_covariance=read_only(source),
         target_covariance=read_only(target),
-        slope=door.number(slope, "slope", "a finite number", low=-1e6, high=1e6),
-        intercept=door.number(
+        slope=args.number(slope, "slope", "a finite number", low=-1e6, high=1e6),
+        intercept=args.number(
             intercept, "intercept", "a finite number", low=-1e6, high=1e6
         ),
     )
 
 
-def _covariance(door: Door, value: ArrayLike, parameter: str) -> FloatMatrix:
-    matrix = door.features(value, parameter).astype(np.float64)
+def _covariance(args: Arguments, value: ArrayLike, parameter: str) -> FloatMatrix:
+    matrix = args.features(value, parameter).astype(np.float64)
     must = "a positive definite matrix (d, d)"
     if matrix.shape[0] != matrix.shape[1]:
-        door.refuse(parameter, must, f"shape {matrix.shape}")
+        args.invalid(parameter, must, f"shape {matrix.shape}")
     if not np.allclose(matrix, matrix.T) or np.linalg.eigvalsh(matrix).min() <= 0.0:
-        door.refuse(parameter, must, f"{matrix.tolist()}")
+        args.invalid(parameter, must, f"{matrix.tolist()}")
     return matrix

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq.results import read_only
 from distfreeuq.scenarios.scenario import Domain, Scenario, Shift, check_domain
@@ -43,24 +43,24 @@ class FiniteScenario(Scenario):
 
     def __post_init__(self) -> None:
         """Refuse tables that are no distributions, or that no shift relates."""
-        door = Door(type(self).__name__)
+        args = Arguments(type(self).__name__)
         for name in ("points", "source", "target"):
-            matrix = door.features(getattr(self, name), name).astype(np.float64)
+            matrix = args.features(getattr(self, name), name).astype(np.float64)
             object.__setattr__(self, name, read_only(matrix))
         if len(np.unique(self.points, axis=0)) < len(self.points):
-            door.refuse("points", "distinct", "a point twice")
+            args.invalid("points", "distinct", "a point twice")
         for name in ("source", "target"):
             table = getattr(self, name)
             must = f"probabilities of shape ({len(self.points)}, K) that sum to one"
             if table.shape != self.source.shape or len(table) != len(self.points):
-                door.refuse(name, must, f"shape {table.shape}")
+                args.invalid(name, must, f"shape {table.shape}")
             if table.min() < 0.0 or abs(table.sum() - 1.0) > _SAME:
-                door.refuse(name, must, f"{table.tolist()}")
+                args.invalid(name, must, f"{table.tolist()}")
         if (self.source.sum(axis=1) == 0.0).any():
-            door.refuse("source", "positive somewhere in every row", "a row of zeros")
+            args.invalid("source", "positive somewhere in every row", "a row of zeros")
         if self._kind() is None:
             must = "the source's p(x | y), its p(y | x) or its p(x) with another factor"
-            door.refuse("target", must, "none of them")
+            args.invalid("target", must, "none of them")
 
     @property
     def shift(self) -> Shift:
@@ -85,7 +85,7 @@ class FiniteScenario(Scenario):
 
     def prior(self, domain: Domain) -> FloatArray:
         """Return the class proportions of the source or the target, shape (K,)."""
-        check_domain(Door("prior"), domain)
+        check_domain(Arguments("prior"), domain)
         proportions: FloatArray = self.joint(domain).sum(axis=0)
         return proportions
 
@@ -122,7 +122,7 @@ class FiniteScenario(Scenario):
         if len(x) and number.min() < 0:
             row = int(number.argmin())
             must = f"at one of the {len(self.points)} points of the scenario"
-            Door(caller).refuse("x", must, f"{x[row].tolist()} at row {row}")
+            Arguments(caller).invalid("x", must, f"{x[row].tolist()} at row {row}")
         return number
 
     def _kind(self) -> Shift | None:

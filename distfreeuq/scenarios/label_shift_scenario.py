@@ -7,7 +7,7 @@ from abc import abstractmethod
 import numpy as np
 from scipy import special
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq.scenarios.scenario import Domain, Scenario, Shift, check_domain
 
@@ -40,7 +40,7 @@ class LabelShiftScenario(Scenario):
 
     def prior(self, domain: Domain) -> FloatArray:
         """Return the class proportions of the source or the target, shape (K,)."""
-        check_domain(Door("prior"), domain)
+        check_domain(Arguments("prior"), domain)
         return self.source_prior if domain == "source" else self.target_prior
 
     def posterior_of(self, x: FloatMatrix, domain: Domain) -> FloatMatrix:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq.scenarios.finite import FiniteScenario
 
 
@@ -34,10 +34,10 @@ def label_noise(
     >>> scenarios.label_noise(0.2, 0.4).posterior([[1.0], [-1.0]]).tolist()
     [[0.2, 0.8], [0.6, 0.4]]
     """
-    door = Door("label_noise")
+    args = Arguments("label_noise")
     must = "a number from 0 to 1/2"
     plus, minus, test = (
-        door.number(value, name, must, low=0.0, high=0.5)
+        args.number(value, name, must, low=0.0, high=0.5)
         for value, name in (
             (p_plus, "p_plus"),
             (p_minus, "p_minus"),
@@ -79,7 +79,7 @@ def rare_feature(n: int = 100) -> FiniteScenario:
     >>> rare.points.round(3).tolist(), rare.source.sum(axis=1).tolist()
     ([[1.0, 0.0], [0.707, 0.707], [-1.0, 0.0]], [0.5, 0.0005, 0.4995])
     """
-    rare = 1.0 / (20 * Door("rare_feature").count(n, "n", low=1))
+    rare = 1.0 / (20 * Arguments("rare_feature").count(n, "n", low=1))
     half = np.sqrt(0.5)
     table = np.array([[0.0, 0.5], [rare, 0.0], [0.5 - rare, 0.0]])
     return FiniteScenario(

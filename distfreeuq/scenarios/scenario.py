@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
     FloatArray,
@@ -142,10 +142,10 @@ class Scenario(ABC):
         x : ndarray (n, d)
         labels : ndarray (n,)
         """
-        door = Door("sample")
-        check_domain(door, domain)
+        args = Arguments("sample")
+        check_domain(args, domain)
         shape = (n,) if not isinstance(n, tuple) else n
-        shape = tuple(door.count(length, "n", low=0) for length in shape)
+        shape = tuple(args.count(length, "n", low=0) for length in shape)
         generator = stream(rng, domain, "sample")
         x, labels = self.draw(prod(shape), domain, generator)
         return x.reshape(*shape, self.n_features), labels.reshape(shape)
@@ -162,9 +162,9 @@ class Scenario(ABC):
         -------
         ndarray (..., K)
         """
-        door = Door("posterior")
-        check_domain(door, domain)
-        rows, shape = self._rows(door, x)
+        args = Arguments("posterior")
+        check_domain(args, domain)
+        rows, shape = self._rows(args, x)
         return self.posterior_of(rows, domain).reshape(*shape, self.n_classes)
 
     def density_ratio(self, x: ArrayLike) -> FloatArray:
@@ -178,7 +178,7 @@ class Scenario(ABC):
         -------
         ndarray (...)
         """
-        rows, shape = self._rows(Door("density_ratio"), x)
+        rows, shape = self._rows(Arguments("density_ratio"), x)
         return self.density_ratio_of(rows).reshape(shape)
 
     def bayes_rule(self, x: ArrayLike, domain: Domain = "source") -> IntArray:
@@ -196,19 +196,21 @@ class Scenario(ABC):
         best: IntArray = self.posterior(x, domain).argmax(axis=-1)
         return best
 
-    def _rows(self, door: Door, x: ArrayLike) -> tuple[FloatMatrix, tuple[int, ...]]:
+    def _rows(
+        self, args: Arguments, x: ArrayLike
+    ) -> tuple[FloatMatrix, tuple[int, ...]]:
         """Return checked rows (n, d), and the shape that they had."""
-        array = door.array(x, "x", "features")
+        array = args.array(x, "x", "features")
         many = array.ndim > 2
-        rows = door.features(array.reshape(-1, array.shape[-1]) if many else x, "x")
+        rows = args.features(array.reshape(-1, array.shape[-1]) if many else x, "x")
         if rows.shape[1] != self.n_features:
-            door.refuse("x", f"of shape (..., {self.n_features})", shape_text(array))
+            args.invalid("x", f"of shape (..., {self.n_features})", shape_text(array))
         return rows, array.shape[:-1] if many else rows.shape[:1]
 
 
-def check_domain(door: Door, domain: str) -> None:
+def check_domain(args: Arguments, domain: str) -> None:
     """Refuse what is neither the source nor the target."""
-    door.choice(domain, "domain", ["source", "target"])
+    args.choice(domain, "domain", ["source", "target"])
 
 
 def shape_text(array: np.ndarray[Any, Any]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, NoReturn
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.arrays import describe
 from distfreeuq.exceptions import InputError
 from distfreeuq.simulation.replicates import text_of
@@ -68,7 +68,7 @@ class Journal:
         for key, value in header.items():
             if self.header.get(key) != value:
                 told = f"{key} {self.header.get(key)!r} where this one has {value!r}"
-                self._refuse("a file of the same simulation, or a new one", told)
+                self._invalid("a file of the same simulation, or a new one", told)
 
     def append(self, replicate: int, quantities: Mapping[str, float]) -> None:
         """Write a replicate."""
@@ -87,7 +87,7 @@ class Journal:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self._refuse("a file that no other run writes to", "one in use")
+            self._invalid("a file that no other run writes to", "one in use")
         except OSError:  # pragma: no cover - a file system without locks
             return
 
@@ -97,7 +97,7 @@ class Journal:
         whole = content.rfind(b"\n") + 1
         opening = content[: len(_OPENING)]
         if not _OPENING.startswith(opening):
-            self._refuse("a file that simulate has written, or a new one", "another")
+            self._invalid("a file that simulate has written, or a new one", "another")
         # what follows the last newline was being written when the run was killed
         self._file.truncate(whole)
         lines = content[:whole].splitlines()
@@ -110,9 +110,9 @@ class Journal:
                 replicate = int(row["replicate"])
                 found = {str(k): float(v) for k, v in row["quantities"].items()}
             except (KeyError, TypeError, ValueError, AttributeError):
-                self._refuse("made of lines of replicates", f"line {number}")
+                self._invalid("made of lines of replicates", f"line {number}")
             if _line(self.done.get(replicate, found)) != _line(found):  # NaN is NaN
-                self._refuse("one with each replicate once", f"line {number}")
+                self._invalid("one with each replicate once", f"line {number}")
             self.done[replicate] = found
 
     def _parsed(self, line: bytes, number: int) -> dict[str, Any]:
@@ -121,10 +121,10 @@ class Journal:
         except ValueError:
             document = None
         if not isinstance(document, dict):
-            self._refuse("made of lines of JSON", f"{line[:40]!r} in line {number}")
+            self._invalid("made of lines of JSON", f"{line[:40]!r} in line {number}")
         return document
 
-    def _refuse(self, must: str, got: str) -> NoReturn:
+    def _invalid(self, must: str, got: str) -> NoReturn:
         raise InputError(
             f"The 'file' parameter of simulate must be {must}. "
             f"Got {got} instead ({str(self.path)!r})."
@@ -132,12 +132,12 @@ class Journal:
 
 
 def _checked(path: Any) -> Path:
-    door, must = Door("simulate"), "a file name in an existing folder"
+    args, must = Arguments("simulate"), "a file name in an existing folder"
     if not isinstance(path, str | PathLike):
-        door.refuse("file", must, describe(path))
+        args.invalid("file", must, describe(path))
     target = Path(os.fsdecode(path))
     if "\0" in str(target) or target.is_dir() or not target.parent.is_dir():
-        door.refuse("file", must, repr(str(target)))
+        args.invalid("file", must, repr(str(target)))
     return target
 
 

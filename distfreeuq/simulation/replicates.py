@@ -82,16 +82,16 @@ def run_replicate(
 def quantities_of(found: Any, replicate: int) -> dict[str, float]:
     """Return what a procedure returned, as floats by name."""
     if not isinstance(found, Mapping) or not found:
-        _refuse("a dict of numbers", f"{describe(found)} in replicate {replicate}")
+        _invalid("a dict of numbers", f"{describe(found)} in replicate {replicate}")
     numbers: dict[str, float] = {}
     for name, value in found.items():
         if not isinstance(name, str):
-            _refuse("a dict whose keys are texts", describe(name))
+            _invalid("a dict whose keys are texts", describe(name))
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value.item()
         if not isinstance(value, Real | np.bool_):
             got = f"{describe(value)} for {name!r} in replicate {replicate}"
-            _refuse("a dict of numbers", got)
+            _invalid("a dict of numbers", got)
         numbers[name] = float(value)
     return numbers
 
@@ -100,10 +100,10 @@ def check_same(names: tuple[str, ...], found: Mapping[str, float], row: int) -> 
     """Refuse a replicate whose quantities are not those of the others."""
     if set(names) != set(found):
         must = f"the same quantities in every replicate, {listed(names)}"
-        _refuse(must, f"{listed(tuple(found))} in replicate {row}")
+        _invalid(must, f"{listed(tuple(found))} in replicate {row}")
 
 
-def _refuse(must: str, got: str) -> NoReturn:
+def _invalid(must: str, got: str) -> NoReturn:
     raise InputError(
         "The 'procedure' parameter of simulate must be a callable that returns "
         f"{must}. Got {got} instead."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import Result
@@ -77,7 +77,7 @@ class SimulationResult(Result):
 
     def column(self, quantity: str) -> FloatArray:
         """Return one quantity in every replicate, shape (R,)."""
-        Door("column").choice(quantity, "quantity", self.quantities)
+        Arguments("column").choice(quantity, "quantity", self.quantities)
         values: FloatArray = self.values[:, self.quantities.index(quantity)]
         return values
 
@@ -124,7 +124,7 @@ class SimulationResult(Result):
         """
         import pandas as pd
 
-        levels = Door("describe").numbers(
+        levels = Arguments("describe").numbers(
             quantiles, "quantiles", "levels in [0, 1]", low=0.0, high=1.0
         )
         rows = []

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import RandomState
 from distfreeuq._base.arrays import describe
 from distfreeuq._numerics.parallel import as_completed
@@ -110,15 +110,15 @@ def simulate(
     """
     from tqdm import tqdm
 
-    door = Door("simulate")
-    source = _scenario(door, scenario)
+    args = Arguments("simulate")
+    source = _scenario(args, scenario)
     if not callable(procedure):
-        door.refuse("procedure", "a callable", describe(procedure))
-    n_rep = door.count(n_rep, "n_rep", low=1)
-    given = _parameters(door, parameters)
-    progress = door.flag(progress, "progress")
+        args.invalid("procedure", "a callable", describe(procedure))
+    n_rep = args.count(n_rep, "n_rep", low=1)
+    given = _parameters(args, parameters)
+    progress = args.flag(progress, "progress")
     if n_jobs == 0 or isinstance(n_jobs, bool) or not isinstance(n_jobs, int):
-        door.refuse("n_jobs", "an integer other than 0", describe(n_jobs))
+        args.invalid("n_jobs", "an integer other than 0", describe(n_jobs))
     seed = seed_of(rng)
     with Journal(file) if file is not None else nullcontext() as journal:
         if journal is not None:
@@ -153,17 +153,17 @@ def simulate(
     )
 
 
-def _scenario(door: Door, scenario: Any) -> Scenario | Draw:
+def _scenario(args: Arguments, scenario: Any) -> Scenario | Draw:
     if isinstance(scenario, str):
-        return catalogue.get(door.choice(scenario, "scenario", catalogue.names()))
+        return catalogue.get(args.choice(scenario, "scenario", catalogue.names()))
     if not isinstance(scenario, Scenario) and not callable(scenario):
         must = "a Scenario, a name of one, or a function of a generator"
-        door.refuse("scenario", must, describe(scenario))
+        args.invalid("scenario", must, describe(scenario))
     chosen: Scenario | Draw = scenario
     return chosen
 
 
-def _parameters(door: Door, parameters: Any) -> dict[str, Any]:
+def _parameters(args: Arguments, parameters: Any) -> dict[str, Any]:
     if parameters is None:
         return {}
     named = isinstance(parameters, Mapping) and all(
@@ -171,7 +171,7 @@ def _parameters(door: Door, parameters: Any) -> dict[str, Any]:
     )
     if not named:
         must = "a mapping of the procedure's arguments by name"
-        door.refuse("parameters", must, describe(parameters))
+        args.invalid("parameters", must, describe(parameters))
     return dict(parameters)
 
 

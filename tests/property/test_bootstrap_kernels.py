@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._kernels import _bootstrap
 from distfreeuq._kernels import _reference as twin
 from distfreeuq.assessment.bootstrap_sums import SAMPLES, take_apart
@@ -65,7 +65,7 @@ def test_metrics_of_a_sample_are_those_of_the_drawn_rows(how, n_bins, weighted, 
     labels = rng.integers(0, 5, 300)
     weight = rng.exponential(size=300) if weighted else None
     measures = read_measures(
-        Door("test"),
+        Arguments("test"),
         probs.astype(dtype),
         labels,
         n_bins,
@@ -92,7 +92,15 @@ def test_bins_of_equal_mass_stay_as_they_are():
     probs = rng.dirichlet(np.ones(3), size=200)
     labels = rng.integers(0, 3, 200)
     measures = read_measures(
-        Door("test"), probs, labels, 4, "uniform-mass", "predicted", None, None, None
+        Arguments("test"),
+        probs,
+        labels,
+        4,
+        "uniform-mass",
+        "predicted",
+        None,
+        None,
+        None,
     )
     counts = draw_counts(200)
     apart = take_apart(measures)

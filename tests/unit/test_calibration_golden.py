@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import distfreeuq as dfu
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq.calibration.data import read_rows
 from distfreeuq.calibration.vector_loss import vector_loss
 from distfreeuq.density_ratios.weight_pipeline import condition
@@ -65,7 +65,7 @@ def test_classwise_temperature(case):
 @pytest.mark.golden("calibration", "vector_scaling_objective")
 def test_vector_scaling_objective(case):
     inputs, expected = case["inputs"], case["expected"]
-    rows = read_rows(Door("test"), inputs["logits"], inputs["labels"], None, None)
+    rows = read_rows(Arguments("test"), inputs["logits"], inputs["labels"], None, None)
     loss, gradient = vector_loss(rows, np.array(inputs["a"]), np.array(inputs["b"]))
     np.testing.assert_allclose(loss, expected["loss"], **close(case))
     np.testing.assert_allclose(

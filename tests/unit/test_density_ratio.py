@@ -13,7 +13,7 @@ from distfreeuq.density_ratios.gaussian_kernels import gaussian, squared_distanc
 from distfreeuq.density_ratios.tempering import fit_inverse_temperature
 
 from .odd_values import odd_values
-from .test_door_odd_values import FORM
+from .test_argument_odd_values import FORM
 
 METHODS = ["logistic", "mlp", "knn", "ulsif", "rulsif", "kliep"]
 N, M = 400, 300

@@ -17,7 +17,7 @@ from distfreeuq import InputError
 from distfreeuq._base import persistence
 from distfreeuq.results import Result
 
-from .door_data import LABELS, PLAIN, PROBS, UNIFORMS, N
+from .argument_data import LABELS, PLAIN, PROBS, UNIFORMS, N
 
 
 def assert_same(found: Any, saved: Any) -> None:

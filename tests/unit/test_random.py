@@ -10,7 +10,7 @@ import distfreeuq as dfu
 from distfreeuq import InputError
 from distfreeuq._base.random_streams import Purpose, row_uniforms, stream
 
-from .door_data import LABELS, PLAIN, PROBS, N
+from .argument_data import LABELS, PLAIN, PROBS, N
 
 
 def draws(rng, purpose):

@@ -25,7 +25,7 @@ from distfreeuq._base.printing import (
     summarise,
 )
 
-from .door_data import LABELS, PLAIN, PROBS
+from .argument_data import LABELS, PLAIN, PROBS
 
 HARD = [
     "<script>alert('x')</script>",

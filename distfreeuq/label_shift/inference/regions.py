@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
 from distfreeuq.results import read_only
@@ -43,9 +43,9 @@ class Box:
 
     def __post_init__(self) -> None:
         """Check the ends and make them read-only."""
-        door = Door("Box")
-        low = door.vector(self.low, "low", "numbers, one per class")
-        high = door.vector(self.high, "high", "numbers, one per class", length=low.size)
+        args = Arguments("Box")
+        low = args.vector(self.low, "low", "numbers, one per class")
+        high = args.vector(self.high, "high", "numbers, one per class", length=low.size)
         _store(self, low=low, high=high, finite_sample=bool(self.finite_sample))
 
     def __repr__(self) -> str:
@@ -146,19 +146,19 @@ class Polytope:
 
     def __post_init__(self) -> None:
         """Check the bounds and make them read-only."""
-        door = Door("Polytope")
-        lower = _bounds_matrix(door, self.lower, "lower")
-        upper = _bounds_matrix(door, self.upper, "upper")
+        args = Arguments("Polytope")
+        lower = _bounds_matrix(args, self.lower, "lower")
+        upper = _bounds_matrix(args, self.upper, "upper")
         if upper.shape != lower.shape:
             must = f"of the shape {lower.shape} of lower"
-            door.refuse("upper", must, f"shape {upper.shape}")
+            args.invalid("upper", must, f"shape {upper.shape}")
         must, n_rows = "numbers, one per row of lower", lower.shape[0]
         _store(
             self,
             lower=lower,
             upper=upper,
-            mu_low=door.vector(self.mu_low, "mu_low", must, length=n_rows),
-            mu_high=door.vector(self.mu_high, "mu_high", must, length=n_rows),
+            mu_low=args.vector(self.mu_low, "mu_low", must, length=n_rows),
+            mu_high=args.vector(self.mu_high, "mu_high", must, length=n_rows),
             finite_sample=bool(self.finite_sample),
         )
 
@@ -261,18 +261,18 @@ def _largest(direction: FloatArray, matrix: FloatMatrix, bound: FloatArray) -> f
     return np.inf
 
 
-def _bounds_matrix(door: Door, value: Any, parameter: str) -> FloatMatrix:
-    matrix = door.features(value, parameter).astype(np.float64, copy=False)
+def _bounds_matrix(args: Arguments, value: Any, parameter: str) -> FloatMatrix:
+    matrix = args.features(value, parameter).astype(np.float64, copy=False)
     if (matrix < 0).any():
         row, column = np.argwhere(matrix < 0)[0]
         got = f"{matrix[row, column]} at row {row}, column {column}"
-        door.refuse(parameter, "non-negative numbers", got)
+        args.invalid(parameter, "non-negative numbers", got)
     return matrix
 
 
 def _point(value: ArrayLike, caller: str, parameter: str, n_classes: int) -> FloatArray:
-    door = Door(caller)
-    return door.vector(value, parameter, "numbers, one per class", length=n_classes)
+    args = Arguments(caller)
+    return args.vector(value, parameter, "numbers, one per class", length=n_classes)
 
 
 def _store(region: Box | Polytope, **fields: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import RandomState
 from distfreeuq._base.arrays import describe
 from distfreeuq._base.random_streams import stream
@@ -91,20 +91,20 @@ def verify(
     {'aps-uniform': 'holds', 'pac-coverage': 'holds'}
     """
     several = [theorems] if isinstance(theorems, str | Theorem) else list(theorems)
-    door = Door("theorems.verify")
+    args = Arguments("theorems.verify")
     chosen: dict[str, Theorem] = {}
     for one in several:
         if not isinstance(one, str | Theorem):
-            door.refuse("theorems", "names or Theorem objects", describe(one))
+            args.invalid("theorems", "names or Theorem objects", describe(one))
         theorem = one if isinstance(one, Theorem) else registry.get(one)
         chosen[theorem.name] = theorem
     if not chosen:
-        door.refuse("theorems", "at least one name", "none")
+        args.invalid("theorems", "at least one name", "none")
     if n_sim is not None:
-        n_sim = door.count(n_sim, "n_sim", low=1)
+        n_sim = args.count(n_sim, "n_sim", low=1)
     if n_jobs == 0 or isinstance(n_jobs, bool) or not isinstance(n_jobs, int):
-        door.refuse("n_jobs", "an integer other than 0", describe(n_jobs))
-    sharpness = SHARPNESS[door.choice(effort, "effort", SHARPNESS)]
+        args.invalid("n_jobs", "an integer other than 0", describe(n_jobs))
+    sharpness = SHARPNESS[args.choice(effort, "effort", SHARPNESS)]
     seed = _as_seed(rng)
 
     n_claims = sum(

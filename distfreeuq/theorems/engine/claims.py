@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 
 Verdict = Literal["holds", "violated", "undecided"]
 Sense = Literal[">=", "<=", "="]
@@ -50,7 +50,7 @@ class Claim:
 
     def __post_init__(self) -> None:
         """Refuse a claim that says nothing, or two things."""
-        door = Door("Claim")
+        args = Arguments("Claim")
         given = [
             name
             for name in ("at_least", "at_most", "equals")
@@ -58,12 +58,12 @@ class Claim:
         ]
         if len(given) != 1:
             must = "exactly one of at_least, at_most and equals"
-            door.refuse("at_least", must, f"{len(given)} of them")
+            args.invalid("at_least", must, f"{len(given)} of them")
         must = "a probability in [0, 1]"
         bound = getattr(self, given[0])
-        number = door.number(bound, given[0], must, low=0.0, high=1.0)
+        number = args.number(bound, given[0], must, low=0.0, high=1.0)
         object.__setattr__(self, given[0], number)
-        tolerance = door.probability(self.tolerance, "tolerance")
+        tolerance = args.probability(self.tolerance, "tolerance")
         object.__setattr__(self, "tolerance", tolerance)
 
     def __str__(self) -> str:

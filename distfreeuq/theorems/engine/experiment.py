@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import BoolArray, FloatArray
 from distfreeuq.exceptions import DistFreeError
 from distfreeuq.theorems.engine.claims import Claim
@@ -46,13 +46,13 @@ class Experiment:
 
     def __post_init__(self) -> None:
         """Refuse an experiment that claims nothing."""
-        door = Door("Experiment")
+        args = Arguments("Experiment")
         object.__setattr__(self, "claims", tuple(self.claims))
         if not self.claims or not all(isinstance(c, Claim) for c in self.claims):
-            door.refuse("claims", "one or more of Claim", repr(self.claims))
+            args.invalid("claims", "one or more of Claim", repr(self.claims))
         if not callable(self.draw):
-            door.refuse("draw", "a function of a generator and n", repr(self.draw))
-        object.__setattr__(self, "batch", door.count(self.batch, "batch", low=1))
+            args.invalid("draw", "a function of a generator and n", repr(self.draw))
+        object.__setattr__(self, "batch", args.count(self.batch, "batch", low=1))
 
     def count(self, generator: np.random.Generator, n_draws: int) -> dict[str, int]:
         """Return in how many of n draws each event happened."""
@@ -69,7 +69,7 @@ class Experiment:
             if hits is None or hits.dtype != np.bool_ or hits.shape != (n_draws,):
                 must = f"a function that returns bools ({n_draws},) for {event!r}"
                 got = "none" if hits is None else f"{hits.dtype} of shape {hits.shape}"
-                Door(f"Experiment {self.name!r}").refuse("draw", must, got)
+                Arguments(f"Experiment {self.name!r}").invalid("draw", must, got)
             counts[event] = int(hits.sum())
         return counts
 
@@ -133,17 +133,17 @@ class Theorem:
 
     def __post_init__(self) -> None:
         """Refuse what could not be looked up, or reproduced."""
-        door = Door("Theorem")
+        args = Arguments("Theorem")
         if not isinstance(self.name, str) or not _KEBAB.fullmatch(self.name):
-            door.refuse("name", "lower-case words joined by hyphens", repr(self.name))
+            args.invalid("name", "lower-case words joined by hyphens", repr(self.name))
         for field in ("assumptions", "experiments", "controls"):
             object.__setattr__(self, field, tuple(getattr(self, field)))
         if not self.experiments:
-            door.refuse("experiments", "at least one Experiment", "none")
+            args.invalid("experiments", "at least one Experiment", "none")
         names = [one.name for one in (*self.experiments, *self.controls)]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            door.refuse("experiments", "of different names", f"{twice!r} twice")
+            args.invalid("experiments", "of different names", f"{twice!r} twice")
 
 
 def as_event(mean: FloatArray, generator: np.random.Generator) -> BoolArray:

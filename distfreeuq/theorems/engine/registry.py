@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.arrays import describe
 from distfreeuq.exceptions import InputError
 from distfreeuq.theorems.engine.experiment import Theorem
@@ -53,13 +53,13 @@ def register(theorem: Theorem, *, replace: bool = False) -> Theorem:
     {'fair-coin': 'holds'}
     >>> theorems.unregister("fair-coin")
     """
-    door = Door("theorems.register")
+    args = Arguments("theorems.register")
     if not isinstance(theorem, Theorem):
-        door.refuse("theorem", "a Theorem", describe(theorem))
+        args.invalid("theorem", "a Theorem", describe(theorem))
     _load()
     if theorem.name in _known and not replace:
         must = "of a name not yet known, or given with replace=True"
-        door.refuse("theorem", must, repr(theorem.name))
+        args.invalid("theorem", must, repr(theorem.name))
     _known[theorem.name] = theorem
     return theorem
 

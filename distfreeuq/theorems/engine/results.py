@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.persistence import register
 from distfreeuq.guarantees import Guarantee
 from distfreeuq.results import Result
@@ -179,7 +179,7 @@ class TheoremResult(Result):
             all were found to hold, else "undecided".
         """
         known = [theorem.name for theorem in self.theorems]
-        Door("TheoremResult.outcomes").choice(name, "name", known)
+        Arguments("TheoremResult.outcomes").choice(name, "name", known)
         found = self._outcomes(control=control)
         return {which: found[owner, which] for owner, which in found if owner == name}
 

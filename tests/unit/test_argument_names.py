@@ -9,7 +9,7 @@ import pytest
 import distfreeuq as dfu
 from distfreeuq import InputError
 
-from .door_data import LABELS, PLAIN, PROBS, N, refused
+from .argument_data import LABELS, PLAIN, PROBS, N, refused
 
 
 @pytest.mark.parametrize(

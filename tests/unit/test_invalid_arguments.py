@@ -7,7 +7,7 @@ import pytest
 import distfreeuq as dfu
 from distfreeuq import InputError
 
-from .door_data import LABELS, PLAIN, PROBS, UNIFORMS, N, refused
+from .argument_data import LABELS, PLAIN, PROBS, UNIFORMS, N, refused
 
 
 def spoiled(entry: float) -> np.ndarray:

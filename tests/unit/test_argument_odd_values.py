@@ -10,7 +10,7 @@ import pytest
 import distfreeuq as dfu
 from distfreeuq import InputError
 
-from .door_data import PROBS, UNIFORMS
+from .argument_data import PROBS, UNIFORMS
 from .odd_values import odd_values
 
 

@@ -10,9 +10,9 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq import SmallCalibrationWarning
-from distfreeuq._base.arguments import Door
+from distfreeuq._base.arguments import Arguments
 
-from .door_data import LABELS, PLAIN, PROBS, SIXTEENTHS, UNIFORMS, N
+from .argument_data import LABELS, PLAIN, PROBS, SIXTEENTHS, UNIFORMS, N
 
 
 def unaligned(matrix: np.ndarray) -> np.ndarray:
@@ -81,7 +81,7 @@ def test_memory_mapped_probs_are_read_where_they_are(tmp_path):
     mapped = np.load(tmp_path / "probs.npy", mmap_mode="r")
     fit = dfu.split_conformal(mapped, LABELS, rng=0)
     np.testing.assert_array_equal(fit.scores, PLAIN.scores)
-    matrix, _ = Door("test").probs(mapped)
+    matrix, _ = Arguments("test").probs(mapped)
     assert np.shares_memory(matrix, mapped)
 
 
@@ -126,35 +126,35 @@ def test_integer_labels_in_any_form_give_the_same_answer(form):
 
 
 def test_float32_stays_float32_and_half_precision_becomes_float32():
-    door = Door("test")
+    args = Arguments("test")
     single = PROBS.astype(np.float32)
-    matrix, _ = door.probs(single)
+    matrix, _ = args.probs(single)
     assert matrix.dtype == np.float32 and np.shares_memory(matrix, single)
-    half, _ = door.probs(PROBS.astype(np.float16))
+    half, _ = args.probs(PROBS.astype(np.float16))
     assert half.dtype == np.float32
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_native_contiguous_input_is_not_copied(dtype):
-    door = Door("test")
+    args = Arguments("test")
     matrix = PROBS.astype(dtype)
     matrix.flags.writeable = False
-    assert np.shares_memory(door.probs(matrix)[0], matrix)
-    assert np.shares_memory(door.new_probs(matrix, range(3)), matrix)
-    assert np.shares_memory(door.logits(matrix)[0], matrix)
-    assert np.shares_memory(door.features(matrix, "source"), matrix)
-    assert np.shares_memory(door.labels(LABELS, range(3), N), LABELS)
-    assert np.shares_memory(door.uniforms(UNIFORMS, N), UNIFORMS)
-    assert np.shares_memory(door.weights(UNIFORMS, "weights", N), UNIFORMS)
+    assert np.shares_memory(args.probs(matrix)[0], matrix)
+    assert np.shares_memory(args.new_probs(matrix, range(3)), matrix)
+    assert np.shares_memory(args.logits(matrix)[0], matrix)
+    assert np.shares_memory(args.features(matrix, "source"), matrix)
+    assert np.shares_memory(args.labels(LABELS, range(3), N), LABELS)
+    assert np.shares_memory(args.uniforms(UNIFORMS, N), UNIFORMS)
+    assert np.shares_memory(args.weights(UNIFORMS, "weights", N), UNIFORMS)
 
 
 def test_what_a_kernel_could_not_read_is_copied_once():
-    door = Door("test")
+    args = Arguments("test")
     for change in FORMS.values():
         for checked in (
-            door.probs(change(PROBS))[0],
-            door.labels(change(LABELS), range(3), N),
-            door.uniforms(change(UNIFORMS), N),
+            args.probs(change(PROBS))[0],
+            args.labels(change(LABELS), range(3), N),
+            args.uniforms(change(UNIFORMS), N),
         ):
             assert type(checked) is np.ndarray and checked.dtype.isnative
             assert checked.flags.c_contiguous and checked.flags.aligned
@@ -171,7 +171,7 @@ def test_one_column_is_the_probability_of_class_one():
         np.testing.assert_array_equal(
             fit.predict(form, rng=1).mask, expected.predict(both, rng=1).mask
         )
-    assert Door("test").probs(positive.astype(np.float32))[0].dtype == np.float32
+    assert Arguments("test").probs(positive.astype(np.float32))[0].dtype == np.float32
 
 
 @pytest.mark.parametrize("labels", [[], (), np.empty(0), np.empty(0, dtype=object)])
