@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from distfreeuq._kernels import _reference as twin
+from tests import reference_kernels as twin
 from tests.property import kernel_calls as kernel
 
 SCORES = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from distfreeuq import metrics
-from distfreeuq._kernels import _reference as twin
+from tests import reference_kernels as twin
 
 N_BINS = 15
 UNCERTAINTY_CALIBRATION = "the peer uncertainty-calibration is not installed"

@@ -3,7 +3,7 @@
 from distfreeuq import theorems
 from distfreeuq.theorems import Claim
 from tests.snapshots.snapshot import assert_matches
-from tests.unit.test_theorem_verify import biased, coin, theorem
+from tests.unit.theorems.test_checking import biased, coin, theorem
 
 
 def test_one_theorem():
