@@ -18,7 +18,7 @@ import numpy as np
 import distfreeuq as dfu
 from distfreeuq import metrics
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._numerics.mixture_likelihood import maximise_likelihood
+from distfreeuq._numerics.mixture_likelihood import maximize_likelihood
 
 from . import data
 
@@ -169,7 +169,7 @@ def label_shift(n: int) -> Iterator[Case]:
     target, _ = data.rows(n, 20, 2.0, seed=1)
     prior = probs.mean(axis=0)
     yield "BBSE", lambda: dfu.bbse(probs, labels, target)
-    yield "likelihood of the target", lambda: maximise_likelihood(target, prior)
+    yield "likelihood of the target", lambda: maximize_likelihood(target, prior)
 
 
 def small_calls() -> Iterator[Case]:

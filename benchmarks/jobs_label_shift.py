@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import distfreeuq as dfu
-from distfreeuq._numerics.mixture_likelihood import maximise_likelihood
+from distfreeuq._numerics.mixture_likelihood import maximize_likelihood
 
 from .harness import OURS, Job, Target, peer, second_core
 
@@ -121,7 +121,7 @@ def likelihood(variant: str, separation: float) -> Job:
         name="likelihood of the target prior",
         size={"m": M, "K": K},
         variant=variant,
-        ours=lambda: maximise_likelihood(target, prior).prior,
+        ours=lambda: maximize_likelihood(target, prior).prior,
         peers={
             **peer("quapy", "quapy, stops early", quapy),
             **peer("abstention", "abstention, stops early", abstention),

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Sequence
 
-from distfreeuq import __version__
+from distfreeuq._version import __version__
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

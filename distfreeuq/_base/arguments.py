@@ -1,4 +1,4 @@
-"""The one args where user input becomes arrays, and where bad input is told so.
+"""Validate and convert the arguments of public functions.
 
 Nothing is renormalised, changed in place or guessed. What comes out is native,
 contiguous and checked, and shares memory with the input wherever that already was.
@@ -30,8 +30,8 @@ from distfreeuq._kernels import _checks
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq.exceptions import InputError
 
-# Row sums of softmax outputs stray this far by rounding, and no further: by the bytes
-# of the user's own floats.
+# How far row sums of softmax outputs stray from one by rounding, by the bytes of the
+# user's own floats.
 _SUM_TOLERANCE = {2: 1e-3, 4: 1e-4}
 _SUM_TOLERANCE_DOUBLE = 1e-6
 
@@ -48,7 +48,7 @@ class UncheckedProbs(NamedTuple):
     ----------
     matrix : ndarray (n, K)
     tolerance : float
-        Of the row sums.
+        Largest distance of a row's sum from one.
     """
 
     matrix: FloatMatrix

@@ -25,4 +25,4 @@ Classes: TypeAlias = Sequence[Hashable]
 RandomState: TypeAlias = (
     int | np.integer[Any] | np.random.SeedSequence | np.random.Generator | None
 )
-"""A seed, a generator, or None for fresh entropy (SPEC 7)."""
+"""A seed, a generator, or None for fresh entropy (Scientific Python SPEC 7)."""

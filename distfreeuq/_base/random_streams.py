@@ -55,7 +55,7 @@ def row_uniforms(
 ) -> FloatArray:
     """Return one uniform per row, or ones where the score is not randomised.
 
-    A bad `rng` is refused in either case.
+    A bad `rng` raises an error in either case.
     """
     if randomized:
         return stream(rng, purpose, caller).random(n_rows)

@@ -1,6 +1,9 @@
 """How many threads the kernels use."""
 
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from distfreeuq._kernels import _checks
 
@@ -8,6 +11,8 @@ from distfreeuq._kernels import _checks
 _WORK_PER_THREAD = 1 << 15
 
 _num_threads = _checks._max_threads()
+# What a worker uses in place of `_num_threads`; each thread of Python has its own.
+_here = threading.local()
 
 
 def get_num_threads() -> int:
@@ -19,20 +24,40 @@ def get_num_threads() -> int:
     >>> dfu.get_num_threads() >= 1
     True
     """
-    return _num_threads
+    own: int | None = getattr(_here, "num_threads", None)
+    return _num_threads if own is None else own
 
 
 def use_threads(n: int) -> None:
-    """Set the number of threads, already checked."""
+    """Set the number of threads, already checked; a worker's until its task ends."""
     global _num_threads
-    _num_threads = n
+    if getattr(_here, "num_threads", None) is None:
+        _num_threads = n
+    else:
+        _here.num_threads = n
+
+
+@contextmanager
+def one_thread_here() -> Iterator[None]:
+    """Let kernels that this thread of Python calls use one thread, others as before."""
+    before = getattr(_here, "num_threads", None)
+    _here.num_threads = 1
+    try:
+        yield
+    finally:
+        _here.num_threads = before
 
 
 def threads_for(n_entries: int) -> int:
     """Return the threads that pay off for a matrix of this many entries."""
-    return max(1, min(_num_threads, n_entries // _WORK_PER_THREAD))
+    return max(1, min(get_num_threads(), n_entries // _WORK_PER_THREAD))
+
+
+def _start_with_one() -> None:
+    global _num_threads
+    _num_threads = 1
 
 
 # A child that waited for its parent's worker threads would wait for ever.
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: use_threads(1))
+    os.register_at_fork(after_in_child=_start_with_one)

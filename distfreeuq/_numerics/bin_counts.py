@@ -10,9 +10,8 @@ import numpy as np
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
 from distfreeuq._kernels import _bins
 from distfreeuq._kernels.threads import threads_for
-
-_ROWS_PER_BLOCK = 4096
-_MOST_BLOCKS = 16
+from distfreeuq._numerics.blocks import BIN_ROWS, add_up
+from distfreeuq._numerics.sample_weights import divide
 
 
 def count_labels(
@@ -50,14 +49,7 @@ def mean_rows(
     """Return the (weighted) mean row of each bin, NaN in empty ones, (n_bins, K)."""
     n, n_classes = probs.shape
     row_weight = np.ones(n) if weights is None else weights
-    n_blocks = max(1, min(_MOST_BLOCKS, n // _ROWS_PER_BLOCK))
-    totals = np.zeros((n_blocks, n_bins, n_classes))
+    totals = np.zeros((BIN_ROWS.count(n), n_bins, n_classes))
     _bins._sum_cells(probs, bins, row_weight, totals, threads_for(probs.size))
     mass = np.bincount(bins + 1, weights=row_weight, minlength=n_bins + 1)[1:]
-    return divide(totals.sum(axis=0), mass[:, None])
-
-
-def divide(part: FloatArray | IntArray, whole: FloatArray | IntArray) -> FloatArray:
-    """Return part / whole, NaN where the whole is nothing."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(whole > 0, np.true_divide(part, whole), np.nan)
+    return divide(add_up(totals), mass[:, None])

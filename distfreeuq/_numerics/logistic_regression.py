@@ -1,4 +1,4 @@
-"""Ridge logistic regressions on one matrix: on all its rows, and on several parts.
+"""Logistic regressions on one matrix: on all its rows, and on several parts of them.
 
 A pass reads the matrix once, for all parts together.
 """
@@ -11,19 +11,51 @@ import numpy as np
 from scipy import special
 
 from distfreeuq._base.array_types import BoolMatrix, FloatArray, FloatMatrix
+from distfreeuq._kernels import _logistic
+from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blas import on_one_blas_thread
-from distfreeuq._numerics.gram import Gram
-from distfreeuq._numerics.logistic_sums import logistic_sums
-from distfreeuq._numerics.newton import Curvature, minimise_convex
+from distfreeuq._numerics.blocks import add_up, count_blocks
+from distfreeuq._numerics.gram_sums import Gram
+from distfreeuq._numerics.newton import FactoredHessian, minimize_convex
 
+# Columns up to which a Hessian is made; beyond, L-BFGS does without.
 _MOST_BY_NEWTON = 400
-"""Columns up to which a Hessian is made; beyond, L-BFGS does without."""
+# Squared Newton decrement of the mean loss at which a fit ends.
 _TOLERANCE = 1e-14
-"""Squared Newton decrement of the mean loss at which a fit is done."""
+# Rows of a first fit, from which the fit of many more starts.
 _SAMPLE = 10_000
-"""Rows of a first fit, from which that of many more starts."""
+# Factor by which each step on the parts must reduce the squared decrements.
 _CONTRACTION = 0.25
 _MAX_STEPS = 30
+
+
+def logistic_sums(
+    design: FloatMatrix,
+    targets: FloatArray,
+    weights: FloatMatrix,
+    parameters: FloatMatrix,
+) -> FloatMatrix:
+    """Return sums (r, 1 + p) of the losses and gradients of r weightings of the rows.
+
+    Parameters
+    ----------
+    design : ndarray (n, p)
+    targets : ndarray (n,)
+        In [0, 1].
+    weights : ndarray (n, r)
+    parameters : ndarray (r, p)
+    """
+    n_parts, width = parameters.shape
+    sums = np.zeros((count_blocks(design), n_parts, 1 + width))
+    _logistic._sum_logistic_losses(
+        design,
+        targets,
+        np.ascontiguousarray(weights),
+        np.ascontiguousarray(parameters),
+        sums,
+        threads_for(n_parts * design.size),
+    )
+    return add_up(sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +81,7 @@ class LogisticRows:
     ) -> tuple[FloatArray, FloatMatrix]:
         """Return mean losses (r,) and gradients (p, r) at thetas (p, r).
 
-        Of the rows that r columns of ones and zeros (n, r) mark.
+        Each is a mean over the rows that a column of ones and zeros (n, r) marks.
         """
         sums = logistic_sums(self.design, self.labels, parts, thetas.T)
         sizes = parts.sum(axis=0)
@@ -57,17 +89,17 @@ class LogisticRows:
         losses = sums[:, 0] + 0.5 * np.einsum("ij,ij->j", thetas, pulled)
         return losses / sizes, (sums[:, 1:].T + pulled) / sizes
 
-    def curvature(self, theta: FloatArray, part: FloatArray) -> Curvature:
+    def curvature(self, theta: FloatArray, part: FloatArray) -> FactoredHessian:
         """Return the Hessian of the mean loss of a part (n,)."""
         size = float(part.sum())
         p = special.expit(self.design @ theta)
         gram = Gram(theta.size)
         gram.add(self.design, part * p * (1.0 - p) / size)
         hessian = gram.total() + np.diag(self.penalty / size)
-        return Curvature(hessian, np.zeros((theta.size, 0)))
+        return FactoredHessian(hessian, np.zeros((theta.size, 0)))
 
     @on_one_blas_thread
-    def fit_everyone(self) -> tuple[FloatArray, Curvature | None]:
+    def fit_all(self) -> tuple[FloatArray, FactoredHessian | None]:
         """Return the minimiser (p,) of all rows, and a Hessian from its neighbourhood.
 
         Many rows start from the fit of a few, evenly spaced.
@@ -81,18 +113,18 @@ class LogisticRows:
                 np.ascontiguousarray(self.labels[every]),
                 self.penalty,
             )
-            start = few.fit_everyone()[0]
-        everyone = np.ones(n)
+            start = few.fit_all()[0]
+        unit_weights = np.ones(n)
         if p > _MOST_BY_NEWTON:
-            return self._by_lbfgs(everyone, start), None
-        metric = self.curvature(start, everyone)
-        theta = self._by_newton(everyone, start, metric)
+            return self._by_lbfgs(unit_weights, start), None
+        metric = self.curvature(start, unit_weights)
+        theta = self._by_newton(unit_weights, start, metric)
         is_near = start.any()
-        return theta, metric if is_near else self.curvature(theta, everyone)
+        return theta, metric if is_near else self.curvature(theta, unit_weights)
 
     @on_one_blas_thread
     def fit_parts(
-        self, parts: BoolMatrix, start: FloatArray, metric: Curvature | None
+        self, parts: BoolMatrix, start: FloatArray, metric: FactoredHessian | None
     ) -> FloatMatrix:
         """Return the minimisers (p, r) of the rows that the columns (n, r) mark.
 
@@ -118,9 +150,9 @@ class LogisticRows:
         return np.column_stack([self._by_newton(m, start, metric) for m in marks.T])
 
     def _by_newton(
-        self, part: FloatArray, start: FloatArray, metric: Curvature
+        self, part: FloatArray, start: FloatArray, metric: FactoredHessian
     ) -> FloatArray:
-        return minimise_convex(
+        return minimize_convex(
             lambda theta: self._evaluate_one(theta, part),
             lambda theta: self.curvature(theta, part),
             start,

@@ -6,14 +6,14 @@ gradient is G_k = mean_i A_ik / sum_j q_j A_ij, and q is the maximum on the simp
 exactly if G_k <= 1 for every k, with equality where q_k > 0.
 
 EM, q <- q G, takes thousands of steps where classes overlap. Here a few Newton steps
-do: the constraint sum q = 1 has multiplier one, so that minimising -loglik + sum q over
-q >= 0 is the same problem, and each step is a non-negative least-squares problem (the
-sequential quadratic program of Kim, Carbonetto, Stephens and Anitescu, 2020). Its zeros
-are exact.
+suffice: the constraint sum q = 1 has multiplier one, so that minimising -loglik + sum q
+over q >= 0 is the same problem, and each step is a non-negative least-squares problem
+(the sequential quadratic program of Kim, Carbonetto, Stephens and Anitescu, 2020). Its
+zeros are exact.
 
-With many rows and classes a curvature costs as much as several steps. Every few-th row
-then gives a start and a curvature, which the gradients of all rows correct on the way;
-the optimality conditions of all rows decide when it is over.
+With many rows and classes a Hessian costs as much as several steps. Every few-th row
+then gives a start and a Hessian, which the gradients of all rows correct on the way;
+the optimality conditions of all rows decide when the fit ends.
 """
 
 from __future__ import annotations
@@ -24,41 +24,44 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
-from distfreeuq._numerics.row_sums import gram, mixture_sums
+from distfreeuq._numerics.gram_sums import gram
+from distfreeuq._numerics.row_sums import mixture_sums
 
+# Largest violation of the optimality conditions at which the fit stops.
 TOLERANCE = 1e-9
-"""Of the optimality conditions."""
 
 _MAX_STEPS, _MAX_TRIALS, _MAX_EXCHANGES = 200, 30, 12
 
+# Trials of a step with the Hessian of another point: if the step must be short, that
+# Hessian is bad.
 _FEW_TRIALS = 2
-"""Of a step with a curvature from elsewhere: if it must be short, that is bad."""
 
+# Every so many-th row makes the smaller problem that a large one starts from.
 _FEWER = 5
-"""Every so many-th row makes the smaller problem that a large one starts from."""
 
+# Violation at which the smaller problem is left.
 _NEAR = 0.02
-"""Breach at which the smaller problem is left."""
 
+# Violation above which EM steps come before the Newton step: they find the scale of
+# classes that stand apart, which Newton's method reaches only by doubling.
 _ROUGH = 0.5
-"""Breach above which EM steps come before the Newton step: they find the scale of
-classes that stand apart, which Newton only doubles its way to."""
 
+# EM steps at the start of the smallest problem, whatever its violation, and at most
+# where the violation is above `_ROUGH`.
 _FIRST_EM_STEPS, _MAX_EM_STEPS = 5, 8
-"""Of the smallest of several problems, whatever its breach; and where it is rough."""
 
+# Ridge, relative to the Hessian, that keeps q where the likelihood is flat.
 _RIDGE = 1e-9
-"""Relative; it keeps directions in which the likelihood is flat where they are."""
 
+# Products in a Hessian that cost no more than the step itself.
 _CHEAP = 1 << 22
-"""Products in a curvature that cost no more than the step itself."""
 
+# Violation above which the Hessian of fewer rows is not used: they lack rare classes.
 _FAR = 0.1
-"""Breach above which the curvature of fewer rows is no good: they lack rare classes."""
 
+# The Hessian is computed anew if, after `_PATIENCE` steps, the violation is still above
+# `_STALLED` times its earlier value.
 _PATIENCE, _STALLED = 3, 0.3
-"""A curvature has had its day if so many steps have left more than this share of the
-breach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +75,11 @@ class MixtureFit:
     log_likelihood : float
         Mean over the rows that are possible under some q.
     violation : float
-        Largest breach of the optimality conditions.
+        Largest violation of the optimality conditions.
     n_steps : int
         Newton and EM steps on all rows.
     lost : float
-        Weight of rows without mass on any class of the source; they say nothing.
+        Weight of rows without mass on any class of the source, which are left out.
     """
 
     prior: FloatArray
@@ -112,7 +115,7 @@ class _Likelihood:
         self.total = float(len(probs) if row_weight is None else row_weight.sum())
 
     def first(self, q: FloatArray) -> _Point:
-        """Return the point at a q without zeros: it shows which rows say nothing."""
+        """Return the point at a q without zeros: there rows to leave out have d = 0."""
         density, sums = self._sums(q)
         self.lost = float(sums[-1])
         self.total -= self.lost
@@ -136,10 +139,10 @@ class _Likelihood:
             objective = np.inf
         ratio = sums[self.known] / (self.prior * self.total)
         excess = ratio - 1.0
-        breach = np.maximum(excess, np.where(q > 0, -excess, 0.0))
-        return _Point(q, ratio, objective, float(breach.max(initial=0.0)), density)
+        violation = np.maximum(excess, np.where(q > 0, -excess, 0.0))
+        return _Point(q, ratio, objective, float(violation.max(initial=0.0)), density)
 
-    def curvature(self, point: _Point, *, single: bool) -> FloatMatrix:
+    def hessian(self, point: _Point, *, single: bool) -> FloatMatrix:
         """Return the Hessian mean A A' / d^2 on the classes with p > 0."""
         scale = np.zeros_like(point.density)
         root = 1.0 if self.row_weight is None else np.sqrt(self.row_weight)
@@ -165,7 +168,7 @@ class _Likelihood:
 
 
 @dataclass(frozen=True, slots=True)
-class _Curvature:
+class _CarriedHessian:
     """A Hessian that is carried along from point to point.
 
     Attributes
@@ -183,9 +186,11 @@ class _Curvature:
     apart: FloatArray
 
     @classmethod
-    def of(cls, problem: _Likelihood, point: _Point, *, single: bool) -> _Curvature:
+    def of(
+        cls, problem: _Likelihood, point: _Point, *, single: bool
+    ) -> _CarriedHessian:
         """Compute it from all rows."""
-        matrix = problem.curvature(point, single=single)
+        matrix = problem.hessian(point, single=single)
         if problem.cheap:  # it will not be carried along
             return cls(matrix, point.q, np.zeros_like(point.q))
         # with r the posterior under q: H_kk = mean r_k^2 / q_k^2, G_k = mean r_k / q_k
@@ -194,16 +199,16 @@ class _Curvature:
             share = np.clip(point.q * np.diag(matrix) / mass, 0.0, 1.0)
         return cls(matrix, point.q, share**2)
 
-    def moved(self, q: FloatArray) -> _Curvature:
+    def moved(self, q: FloatArray) -> _CarriedHessian:
         """Return an estimate at another point.
 
         For a class that stands apart, r does not depend on q: H_kk goes as 1 / q_k^2.
         """
         both = (self.q > 0) & (q > 0)
         shrunk = np.divide(self.q, q, out=np.ones_like(q), where=both) ** self.apart
-        return _Curvature(shrunk[:, None] * self.matrix * shrunk, q, self.apart)
+        return _CarriedHessian(shrunk[:, None] * self.matrix * shrunk, q, self.apart)
 
-    def corrected(self, old: _Point, new: _Point) -> _Curvature:
+    def corrected(self, old: _Point, new: _Point) -> _CarriedHessian:
         """Return the nearest that maps the last step to its change of the gradient.
 
         The update of Broyden, Fletcher, Goldfarb and Shanno.
@@ -215,10 +220,10 @@ class _Curvature:
             return self
         matrix = self.matrix + np.outer(change / along, change)
         matrix -= np.outer(image / length, image)
-        return _Curvature(matrix, self.q, self.apart)
+        return _CarriedHessian(matrix, self.q, self.apart)
 
 
-def maximise_likelihood(
+def maximize_likelihood(
     probs: FloatMatrix, prior: FloatArray, row_weight: FloatArray | None = None
 ) -> MixtureFit:
     """Return the class frequencies under which the target's rows are most likely.
@@ -238,7 +243,7 @@ def maximise_likelihood(
         Started from q = p: where the likelihood is flat, q stays there.
     """
     problem = _Likelihood(probs, prior, row_weight)
-    point, n_steps = _minimise(problem, TOLERANCE)
+    point, n_steps = _minimize(problem, TOLERANCE)
     q, total = np.zeros(prior.size), float(point.q.sum())
     q[problem.known] = point.q / total
     return MixtureFit(
@@ -250,41 +255,42 @@ def maximise_likelihood(
     )
 
 
-def _minimise(problem: _Likelihood, tolerance: float) -> tuple[_Point, int]:
+def _minimize(problem: _Likelihood, tolerance: float) -> tuple[_Point, int]:
     """Return the minimum of -loglik + sum q over q >= 0, and the number of steps."""
-    point, curvature = _start(problem)
-    single = True  # six digits of the curvature will do, unless it is nearly singular
-    breaches: list[float] = []
+    point, hessian = _start(problem)
+    single = True  # six digits of the Hessian suffice, unless it is nearly singular
+    violations: list[float] = []
     for step in range(_MAX_STEPS):
         if point.violation <= tolerance:
             return point, step
         if point.violation > _ROUGH:
             point = _em_steps(problem, point)
-        breaches.append(point.violation)
-        if problem.cheap or _has_stalled(breaches):
-            curvature = None
-        fresh = curvature is None
-        if curvature is None:
-            curvature = _Curvature.of(problem, point, single=single)
-            breaches = [point.violation]
+        violations.append(point.violation)
+        if problem.cheap or _has_stalled(violations):
+            hessian = None
+        fresh = hessian is None
+        if hessian is None:
+            hessian = _CarriedHessian.of(problem, point, single=single)
+            violations = [point.violation]
         else:
-            curvature = curvature.moved(point.q)
+            hessian = hessian.moved(point.q)
         trials = _MAX_TRIALS if fresh else _FEW_TRIALS
-        new = _newton_step(problem, point, curvature.matrix, trials)
+        new = _newton_step(problem, point, hessian.matrix, trials)
         if new is None:
-            curvature = None
+            hessian = None
             if single or not fresh:
                 single = single and not fresh
                 continue
-            new = problem.at(point.q * point.ratio)  # an EM step never does harm
+            # an EM step never lowers the likelihood
+            new = problem.at(point.q * point.ratio)
         elif not problem.cheap:
-            curvature = curvature.corrected(point, new)
+            hessian = hessian.corrected(point, new)
         point = new
     return point, _MAX_STEPS
 
 
 def _em_steps(problem: _Likelihood, point: _Point) -> _Point:
-    """Take EM steps as long as each halves the breach and it is large."""
+    """Take EM steps as long as each halves the violation and it is large."""
     for _ in range(_MAX_EM_STEPS):
         before, point = point.violation, problem.at(point.q * point.ratio)
         if point.violation < _ROUGH or point.violation > 0.5 * before:
@@ -292,22 +298,22 @@ def _em_steps(problem: _Likelihood, point: _Point) -> _Point:
     return point
 
 
-def _has_stalled(breaches: list[float]) -> bool:
-    before = breaches[:-_PATIENCE]
-    return bool(before) and breaches[-1] > _STALLED * before[-1]
+def _has_stalled(violations: list[float]) -> bool:
+    before = violations[:-_PATIENCE]
+    return bool(before) and violations[-1] > _STALLED * before[-1]
 
 
-def _start(problem: _Likelihood) -> tuple[_Point, _Curvature | None]:
-    """Return where to start: q = p or, most of the way there, what fewer rows say."""
+def _start(problem: _Likelihood) -> tuple[_Point, _CarriedHessian | None]:
+    """Return where to start: q = p, or near the optimum of fewer rows."""
     fewer = problem.fewer_rows()
     if fewer is None:
         point = problem.first(problem.start)
-        # a dear curvature is for a better point than that
+        # an expensive Hessian is only worth computing nearer the optimum
         if not problem.cheap and problem.total > 0.0:
             for _ in range(_FIRST_EM_STEPS):
                 point = problem.at(point.q * point.ratio)
         return point, None
-    near, _ = _minimise(fewer, _NEAR)
+    near, _ = _minimize(fewer, _NEAR)
     if fewer.total <= 0.0:
         return problem.first(problem.start), None
     # classes that the few rows leave out must be able to return
@@ -318,11 +324,11 @@ def _start(problem: _Likelihood) -> tuple[_Point, _Curvature | None]:
         point = _em_steps(problem, point)
     if point.violation > _FAR:
         return point, None
-    return point, _Curvature.of(fewer, near, single=True)
+    return point, _CarriedHessian.of(fewer, near, single=True)
 
 
 def _newton_step(
-    problem: _Likelihood, point: _Point, curvature: FloatMatrix, trials: int
+    problem: _Likelihood, point: _Point, hessian: FloatMatrix, trials: int
 ) -> _Point | None:
     """Return a better point, None if the quadratic model shows none soon.
 
@@ -332,7 +338,7 @@ def _newton_step(
     """
     gradient = 1.0 - point.ratio
     for model in (gradient * point.ratio, gradient):
-        target = _quadratic_minimum(point.q, model, curvature)
+        target = _quadratic_minimum(point.q, model, hessian)
         if target is not None and gradient @ (target - point.q) < 0.0:
             new = _line_search(problem, point, target, trials)
             if new is not None or trials < _MAX_TRIALS:
@@ -341,16 +347,16 @@ def _newton_step(
 
 
 def _quadratic_minimum(
-    q: FloatArray, gradient: FloatArray, curvature: FloatMatrix
+    q: FloatArray, gradient: FloatArray, hessian: FloatMatrix
 ) -> FloatArray | None:
     """Return the y >= 0 that minimises the quadratic model around q, None if none."""
     from scipy.linalg import LinAlgError, cholesky, solve_triangular
     from scipy.optimize import nnls
 
-    if not np.isfinite(curvature).all():
+    if not np.isfinite(hessian).all():
         return None
-    model = curvature.copy()
-    model.flat[:: q.size + 1] += _RIDGE * float(np.trace(curvature)) / q.size
+    model = hessian.copy()
+    model.flat[:: q.size + 1] += _RIDGE * float(np.trace(hessian)) / q.size
     # 1/2 y'Hy - c'y with c = H q - gradient
     linear = model @ q - gradient
     y = _exchange(model, linear, q > 0)

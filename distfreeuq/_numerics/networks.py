@@ -16,9 +16,8 @@ from scipy import special
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
 from distfreeuq._numerics.blas import on_one_blas_thread
+from distfreeuq._numerics.standardization import center_and_scale, unchanged
 from distfreeuq.results import read_only
-
-_BLOCK_ENTRIES = 1 << 15
 
 
 class Parameters(NamedTuple):
@@ -122,15 +121,15 @@ def softmax_loss(
     `loss` is "nll", or "brier": sum_k (p_k - e_k)^2, for two classes twice the squared
     error of the probability of class 1.
     """
-    everyone = np.arange(labels.size)
+    rows = np.arange(labels.size)
     log_probs = special.log_softmax(outputs, axis=1)
     residual = np.exp(log_probs)
     if loss == "nll":
-        total = -float(weights @ log_probs[everyone, labels])
-        residual[everyone, labels] -= 1.0
+        total = -float(weights @ log_probs[rows, labels])
+        residual[rows, labels] -= 1.0
         return total, residual * weights[:, None]
     probs = residual.copy()
-    residual[everyone, labels] -= 1.0
+    residual[rows, labels] -= 1.0
     total = float(weights @ np.einsum("ij,ij->i", residual, residual))
     inner = np.einsum("ij,ij->i", residual, probs)[:, None]
     return total, probs * (residual - inner) * (2.0 * weights[:, None])
@@ -218,30 +217,6 @@ def as_network(
     )
 
 
-def standardisation(x: FloatMatrix) -> tuple[FloatArray, FloatArray]:
-    """Return column means (d,) and standard deviations (d,), 1 for constant columns.
-
-    A column whose spread is rounding error of its level counts as constant.
-    """
-    n, d = x.shape
-    center = x.mean(axis=0, dtype=np.float64)
-    squares, level = np.zeros(d), np.zeros(d)
-    step = max(1, _BLOCK_ENTRIES // max(d, 1))
-    for start in range(0, n, step):  # blocks that stay in the cache
-        block = x[start : start + step]
-        away = block - center
-        squares += np.einsum("ij,ij->j", away, away)
-        level = np.maximum(level, np.maximum(block.max(axis=0), -block.min(axis=0)))
-    scale = np.sqrt(squares / n)
-    rounding = 16.0 * float(np.finfo(x.dtype).eps) * level
-    return center, np.where(scale > rounding, scale, 1.0)
-
-
-def unchanged(n_columns: int) -> tuple[FloatArray, FloatArray]:
-    """Return the centre and scale that leave rows as they are."""
-    return np.zeros(n_columns), np.ones(n_columns)
-
-
 class Training(NamedTuple):
     """What `fit_network` returns.
 
@@ -297,7 +272,7 @@ def fit_network(
         1/n_source and 1/n_target make the optimum p(x) / (p(x) + q(x)).
     loss : {"nll", "brier"}
     n_epochs, batch_size, learning_rate, dropout
-        Of Adam; dropout is of hidden units.
+        Settings of Adam; dropout is applied to the hidden units.
     held_out : float, default 0.15
         Share of the rows, drawn at random, on which epochs are compared; 0 for none:
         then all epochs are run and the last network is returned.
@@ -322,7 +297,7 @@ def fit_network(
     n = x.shape[0]
     weights = np.ones(n) if sample_weight is None else sample_weight
     weights = weights / weights.mean()
-    center, scale = standardisation(x) if standardize else unchanged(x.shape[1])
+    center, scale = center_and_scale(x) if standardize else unchanged(x.shape[1])
     rows = (x - center) / scale
     order = rng.permutation(n)
     n_held = round(held_out * n)

@@ -1,4 +1,4 @@
-"""Newton's method for smooth convex losses whose Hessian is dear.
+"""Newton's method for smooth convex losses whose Hessian is expensive to evaluate.
 
 One Hessian serves for several steps: near the minimum each step with an old Hessian
 still gains digits, at the price of a gradient. A new one is made when it would cost
@@ -12,19 +12,24 @@ from collections.abc import Callable
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq._numerics import spd
 
+# Gradients that one Hessian costs, unless the caller knows better.
 _PRICE = 6.0
-"""Gradients that one Hessian costs, unless the caller knows better."""
+# Share of the decrease along the tangent that a step must achieve (Armijo).
 _SUFFICIENT = 1e-4
+# Length below which no shorter step is tried.
 _SHORTEST = 1e-10
+# Relative rounding error of a loss.
 _ROUNDING = 1e-13
+# Eigenvalue, relative to the largest, up to which a direction counts as flat.
 _SINGULAR = 1e-11
 
 Evaluate = Callable[[FloatArray], tuple[float, FloatArray]]
 """From parameters (p,) to the loss and its gradient (p,)."""
 
 
-class Curvature:
+class FactoredHessian:
     """A factored Hessian of which some directions may be flat.
 
     Parameters
@@ -35,32 +40,27 @@ class Curvature:
         have no part in them.
     """
 
-    __slots__ = ("_inverse", "_lower", "free", "hessian")
+    __slots__ = ("_factor", "_inverse", "free", "hessian")
 
     def __init__(self, hessian: FloatMatrix, free: FloatMatrix) -> None:
-        from scipy.linalg import lapack  # slow to import
-
         self.hessian, self.free = hessian, free
-        self._inverse: FloatMatrix | None = None
         size = max(float(np.trace(hessian)) / len(hessian), 1e-300)
-        filled = hessian + size * (free @ free.T)
-        self._lower, failed = lapack.dpotrf(filled, lower=1)
-        if failed or _reciprocal_condition(self._lower, filled) <= _SINGULAR:
-            self._inverse = _pseudo_inverse(hessian)
+        self._factor = spd.factor(hessian + size * (free @ free.T))
+        self._inverse: FloatMatrix = np.empty((0, 0))
+        if self._factor is None or self._factor.reciprocal_condition <= _SINGULAR:
+            self._factor, self._inverse = None, _pseudo_inverse(hessian)
 
     def solve(self, right: FloatArray) -> FloatArray:
         """Return the step x of least norm with hessian @ x = right."""
-        from scipy.linalg import cho_solve
-
-        if self._inverse is not None:
+        if self._factor is None:
             return np.asarray(self._inverse @ right)
-        return np.asarray(cho_solve((self._lower, True), right))
+        return self._factor.solve(np.asarray_chkfinite(right))
 
     def sandwich(self, meat: FloatMatrix) -> FloatArray:
         """Return the diagonal of H^-1 meat H^-1, nan where parameters are unidentified.
 
-        Of parameters that only differ by `free` directions, the ones of least norm are
-        meant.
+        Among parameters that only differ by `free` directions it is about those of
+        least norm.
         """
         half = self.solve(meat)
         variances = np.einsum("ij,ji->i", half, self.solve(np.eye(len(meat))))
@@ -69,7 +69,7 @@ class Curvature:
     @property
     def is_singular(self) -> bool:
         """Whether there are flat directions beyond `free`."""
-        return self._inverse is not None
+        return self._factor is None
 
     def flat(self) -> BoolArray:
         """Return which parameters the loss does not determine, beyond `free`."""
@@ -89,26 +89,18 @@ class Curvature:
         return np.asarray(vectors[:, values <= _SINGULAR * values[-1]])
 
 
-def _reciprocal_condition(lower: FloatMatrix, matrix: FloatMatrix) -> float:
-    from scipy.linalg import lapack
-
-    norm = float(np.abs(matrix).sum(axis=0).max())
-    estimate, _ = lapack.dpocon(lower, norm, uplo="L")
-    return float(estimate)
-
-
 def _pseudo_inverse(matrix: FloatMatrix) -> FloatMatrix:
     values, vectors = np.linalg.eigh(matrix)
     keep = values > _SINGULAR * max(float(values[-1]), 1e-300)
     return np.asarray((vectors[:, keep] / values[keep]) @ vectors[:, keep].T)
 
 
-def minimise_convex(
+def minimize_convex(
     evaluate: Evaluate,
-    curvature: Callable[[FloatArray], Curvature],
+    curvature: Callable[[FloatArray], FactoredHessian],
     start: FloatArray,
     *,
-    metric: Curvature | None = None,
+    metric: FactoredHessian | None = None,
     price: float = _PRICE,
     tolerance: float = 1e-18,
     max_steps: int = 500,
@@ -126,7 +118,7 @@ def minimise_convex(
     step, decrement = model.step(gradient)
     for _ in range(max_steps):
         if decrement <= tolerance:
-            return x + step  # as good as another pass, without its price
+            return x + step  # as good as another pass, which it saves
         length, new_loss, new_gradient = _search_line(
             evaluate, x, step, loss, decrement
         )
@@ -151,7 +143,7 @@ def minimise_convex(
 class _Model:
     """An old Hessian, and what the steps since then have told of it (L-BFGS)."""
 
-    def __init__(self, metric: Curvature, *, is_exact: bool) -> None:
+    def __init__(self, metric: FactoredHessian, *, is_exact: bool) -> None:
         self.metric = metric
         self.is_exact = is_exact  # the Hessian of the current point itself
         self.pairs: list[tuple[FloatArray, FloatArray, float]] = []

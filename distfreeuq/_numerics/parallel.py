@@ -1,17 +1,31 @@
-"""Tasks through joblib, on whatever backend the user has chosen."""
+"""Independent tasks through joblib, on whatever backend the user has chosen.
+
+Workers run the kernels on one thread each, be they processes, threads of this process
+or machines of a cluster. The number of threads that the user has set stays as it is.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Generator, Iterable
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
+
+from distfreeuq._kernels.threads import one_thread_here
 
 Item = TypeVar("Item")
 Output = TypeVar("Output")
 
 # Tasks per worker and round, where a backend gives nothing before all are done.
 _PER_ROUND = 8
+
+
+def in_order(
+    function: Callable[[Item], Output], items: Iterable[Item], n_jobs: int
+) -> Generator[Output, None, None]:
+    """Yield ``function(item)`` in the order of the items."""
+    with Workers(n_jobs) as workers:
+        yield from workers.run(function, items)
 
 
 def as_completed(
@@ -21,39 +35,77 @@ def as_completed(
 
     Closing the generator cancels what is under way.
     """
-    parallel = workers(n_jobs, "generator_unordered")
-    with parallel:
-        if parallel.return_generator:
-            yield from _closed_quietly(parallel(_tasks(function, items)))
-        else:
-            yield from _in_rounds(parallel, function, items, n_jobs)
+    with Workers(n_jobs, ordered=False) as workers:
+        yield from workers.run(function, items)
 
 
-def workers(n_jobs: int, return_as: str = "generator") -> Any:
-    """Return joblib's Parallel, giving results as they come if its backend can.
-
-    Some backends only return lists, when all is done: multiprocessing's, Ray's.
-    """
-    from joblib import Parallel
-
-    try:
-        return Parallel(n_jobs=n_jobs, return_as=return_as)
-    except ValueError:
-        return Parallel(n_jobs=n_jobs)
-
-
-def _in_rounds(
-    parallel: Any,
-    function: Callable[[Item], Output],
-    items: Iterable[Item],
-    n_jobs: int,
+def on_threads(
+    function: Callable[[Item], Output], items: Iterable[Item], n_threads: int
 ) -> Generator[Output, None, None]:
-    from joblib import effective_n_jobs
+    """Yield ``function(item)`` in order, computed on threads of this process."""
+    with Workers(n_threads, backend="threading") as workers:
+        yield from workers.run(function, items)
 
-    remaining = iter(items)
-    length = _PER_ROUND * effective_n_jobs(n_jobs)
-    while batch := list(islice(remaining, length)):
-        yield from parallel(_tasks(function, batch))
+
+class Workers:
+    """Workers that are kept, in a `with` statement, for several rounds of tasks.
+
+    Parameters
+    ----------
+    n_jobs : int
+        1 runs the tasks in this process, where kernels use all their threads.
+    ordered : bool
+        Whether results are given in the order of the tasks.
+    backend : str, optional
+        joblib's name of one, in place of the user's choice.
+    """
+
+    def __init__(
+        self, n_jobs: int, *, ordered: bool = True, backend: str | None = None
+    ) -> None:
+        from joblib import Parallel
+
+        self._n_jobs = n_jobs
+        return_as = "generator" if ordered else "generator_unordered"
+        try:
+            self._parallel = Parallel(n_jobs, backend=backend, return_as=return_as)
+        except ValueError:  # some only return lists: multiprocessing's, Ray's
+            self._parallel = Parallel(n_jobs, backend=backend)
+
+    def __enter__(self) -> Workers:
+        """Start them."""
+        self._parallel.__enter__()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """End them."""
+        self._parallel.__exit__(*failure)
+
+    def run(
+        self, function: Callable[[Item], Output], items: Iterable[Item]
+    ) -> Generator[Output, None, None]:
+        """Yield ``function(item)``, as they come if the backend can, else in rounds."""
+        task = function if self._n_jobs == 1 else _OnOneThread(function)
+        if self._parallel.return_generator:
+            yield from _closed_quietly(self._parallel(_delayed(task, items)))
+            return
+        from joblib import effective_n_jobs
+
+        remaining = iter(items)
+        length = _PER_ROUND * effective_n_jobs(self._n_jobs)
+        while batch := list(islice(remaining, length)):
+            yield from self._parallel(_delayed(task, batch))
+
+
+class _OnOneThread(Generic[Item, Output]):
+    """A function whose kernels use one thread, wherever it is called."""
+
+    def __init__(self, function: Callable[[Item], Output]) -> None:
+        self._function = function
+
+    def __call__(self, item: Item) -> Output:
+        with one_thread_here():
+            return self._function(item)
 
 
 def _closed_quietly(
@@ -69,7 +121,9 @@ def _closed_quietly(
             outputs.close()
 
 
-def _tasks(function: Callable[[Item], Output], items: Iterable[Item]) -> Iterable[Any]:
+def _delayed(
+    function: Callable[[Item], Output], items: Iterable[Item]
+) -> Iterable[Any]:
     from joblib import delayed
 
     return (delayed(function)(item) for item in items)

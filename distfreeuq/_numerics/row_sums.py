@@ -1,41 +1,21 @@
-"""Sums over the rows of probability matrices: what the estimators ask of the kernels.
+"""Sums over the rows of probability matrices.
 
-Every sum is over a fixed number of blocks of rows, whatever the number of threads, so
-that results do not depend on it. `row_weight` says how often each row counts, once if
-it is None: the bootstrap's way to resample.
+`row_weight` says how often each row counts, once if it is None: the bootstrap's way to
+resample.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-import numpy.typing as npt
 
 from distfreeuq._base.arguments import UncheckedProbs
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
 from distfreeuq._kernels import _mixture
 from distfreeuq._kernels.threads import threads_for
-
-_MAX_BLOCKS = 64
-_SMALL_BLOCK = 256
-_MAX_ENTRIES = 1 << 21
-"""Of all partial sums together: 16 MiB."""
+from distfreeuq._numerics.blocks import ROW_SUMS, add_up
 
 _EVERY_ROW_ONCE = np.empty(0)
 _ONE_GROUP = np.empty(0, dtype=np.int64)
-
-
-def partial_sums(n_rows: int, *shape: int) -> npt.NDArray[np.float64]:
-    """Return zeros, one array of this shape for each block of rows."""
-    room = _MAX_ENTRIES // math.prod(shape)
-    n_blocks = max(1, min(_MAX_BLOCKS, n_rows // _SMALL_BLOCK, room))
-    return np.zeros((n_blocks, *shape))
-
-
-def add_up(partial: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the sum over the blocks, in their order."""
-    return np.asarray(partial[0] if len(partial) == 1 else partial.sum(axis=0))
 
 
 def check_and_predict(probs: UncheckedProbs) -> IntArray:
@@ -76,7 +56,7 @@ def _group_sums(
     probs: FloatMatrix, groups: IntArray, row_weight: FloatArray | None, n_groups: int
 ) -> FloatMatrix:
     n, n_classes = probs.shape
-    partial = partial_sums(n, n_groups, n_classes)
+    partial = ROW_SUMS.zeros(n, n_groups, n_classes)
     weight = _EVERY_ROW_ONCE if row_weight is None else row_weight
     _mixture._sum_by_class(probs, groups, weight, partial, threads_for(probs.size))
     return add_up(partial)
@@ -91,7 +71,7 @@ def mixture_sums(
     rows with d = 0, which the others leave out. Without weights every row counts once.
     """
     n, n_classes = probs.shape
-    density, partial = np.empty(n), partial_sums(n, n_classes + 2)
+    density, partial = np.empty(n), ROW_SUMS.zeros(n, n_classes + 2)
     _mixture._mixture_likelihood(
         probs,
         _EVERY_ROW_ONCE if row_weight is None else row_weight,
@@ -101,17 +81,3 @@ def mixture_sums(
         threads_for(probs.size),
     )
     return density, add_up(partial)
-
-
-def gram(
-    probs: FloatMatrix, row_scale: FloatArray | None = None, *, single: bool = False
-) -> FloatMatrix:
-    """Return sum_i row_scale_i^2 probs_i probs_i', shape (K, K).
-
-    `single` multiplies in single precision: twice as fast, six digits.
-    """
-    n, n_classes = probs.shape
-    partial = partial_sums(n, n_classes, n_classes)
-    scale = _EVERY_ROW_ONCE if row_scale is None else row_scale
-    _mixture._gram_rows(probs, scale, single, partial, threads_for(probs.size))
-    return add_up(partial)

@@ -7,47 +7,62 @@ need, makes the last step, and is the caller's.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from distfreeuq._base.array_types import FloatArray
-from distfreeuq._numerics.newton import Curvature, minimise_convex
-from distfreeuq.calibration.data import CalibrationRows
+from distfreeuq._numerics.newton import FactoredHessian, minimize_convex
 
+# Squared Newton decrement at which the last Hessian is made: it is then that of the
+# optimum to six digits, and its step leaves the parameters right to twelve.
 NEAR = 1e-12
-"""Squared Newton decrement at which the last Hessian is made: it is then that of the
-optimum to six digits, and its step leaves the parameters right to twelve."""
+# Size of the sample, and squared decrement at which its fit ends.
 _SAMPLE_PER_PARAMETER = 25
+_SAMPLE_TOLERANCE = 1e-6
+# Least ridges of the sample's fit, and of its Hessian at the start of the other.
 _SAMPLE_RIDGE = 1e-3
 _METRIC_RIDGE = 1e-5
-_SAMPLE_TOLERANCE = 1e-6
 
 
-class Problem(Protocol):
+class Rows(Protocol):
+    """Rows that a sample can be taken from."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+
+    def every(self: RowsT, stride: int) -> RowsT:
+        """Return every stride-th row."""
+
+
+RowsT = TypeVar("RowsT", bound=Rows)
+
+
+class Problem(Protocol[RowsT]):
     """A convex loss of rows, with a ridge."""
 
     @property
-    def rows(self) -> CalibrationRows:
+    def rows(self) -> RowsT:
         """The rows."""
 
     @property
     def ridge(self) -> float:
         """Their ridge."""
 
-    def on(self, rows: CalibrationRows, ridge: float) -> Problem:
+    def on(self, rows: RowsT, ridge: float) -> Problem[RowsT]:
         """Return the same problem for other rows."""
 
     def evaluate(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss and its gradient."""
 
-    def curvature(self, theta: FloatArray) -> Curvature:
+    def curvature(self, theta: FloatArray) -> FactoredHessian:
         """Return the factored Hessian."""
 
-    def rough_curvature(self, theta: FloatArray) -> Curvature:
+    def rough_curvature(self, theta: FloatArray) -> FactoredHessian:
         """Return the factored Hessian to about six digits."""
 
 
-def minimise_from_sample(
-    problem: Problem, start: FloatArray, price: float
+def minimize_from_sample(
+    problem: Problem[RowsT], start: FloatArray, price: float
 ) -> FloatArray:
     """Return the parameters of smallest loss, up to one last Newton step.
 
@@ -57,9 +72,9 @@ def minimise_from_sample(
     stride = problem.rows.n // (_SAMPLE_PER_PARAMETER * start.size)
     if stride >= 3:
         rows, ridge = problem.rows.every(stride), problem.ridge
-        # without a ridge, classes that the sample lacks would run off
+        # without a ridge, parameters of classes that the sample lacks would diverge
         sample = problem.on(rows, max(ridge, _SAMPLE_RIDGE))
-        start = minimise_convex(
+        start = minimize_convex(
             sample.evaluate,
             sample.rough_curvature,
             start,
@@ -68,7 +83,7 @@ def minimise_from_sample(
         )
         sample = problem.on(rows, max(ridge, _METRIC_RIDGE))
         metric = sample.rough_curvature(start)
-    return minimise_convex(
+    return minimize_convex(
         problem.evaluate,
         problem.curvature,
         start,

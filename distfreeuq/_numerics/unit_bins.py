@@ -17,19 +17,9 @@ from distfreeuq._base.array_types import (
 from distfreeuq._base.persistence import register
 from distfreeuq._kernels import _bins
 from distfreeuq._kernels.threads import threads_for
-from distfreeuq._numerics.bin_counts import divide
+from distfreeuq._numerics.blocks import BIN_TABLES, add_up
+from distfreeuq._numerics.sample_weights import divide
 from distfreeuq.results import read_only
-
-_ROWS_PER_BLOCK = 1 << 14
-_MOST_BLOCKS = 16
-
-
-def _count_blocks(n_rows: int, n_counts: int) -> int:
-    """Return the blocks of rows that are counted apart, for threads to share.
-
-    So few that adding up their counts costs less than counting.
-    """
-    return max(1, min(_MOST_BLOCKS, n_rows // max(_ROWS_PER_BLOCK, n_counts)))
 
 
 @register
@@ -89,7 +79,7 @@ class Intervals:
         """Return rows by bin of a column and label (M, K, K), mean entries (M, K)."""
         n, n_classes = probs.shape
         shape = (self.n_bins, n_classes)
-        n_blocks = _count_blocks(n * n_classes, self.n_bins * n_classes**2)
+        n_blocks = BIN_TABLES.count(n * n_classes, self.n_bins * n_classes**2)
         counts = np.zeros((n_blocks, *shape, n_classes), dtype=np.int64)
         totals = np.zeros((n_blocks, *shape))
         _bins._tabulate_columns(
@@ -101,7 +91,7 @@ class Intervals:
             min(n_blocks, threads_for(probs.size)),
         )
         rows = counts.sum(axis=0)
-        return rows, divide(totals.sum(axis=0), rows.sum(axis=2))
+        return rows, divide(add_up(totals), rows.sum(axis=2))
 
     def ends(self) -> FloatArray:
         """Return the edges with the ends 0 and 1, shape (M + 1,)."""
@@ -159,7 +149,7 @@ class ScoreBins:
         self, scores: FloatArray, labels: IntArray, n_labels: int
     ) -> tuple[IntMatrix, FloatArray]:
         """Return rows by bin and label (M, n_labels), and the mean scores (M,)."""
-        n_blocks = _count_blocks(scores.size, self.n_bins * n_labels)
+        n_blocks = BIN_TABLES.count(scores.size, self.n_bins * n_labels)
         counts = np.zeros((n_blocks, self.n_bins, n_labels), dtype=np.int64)
         totals = np.zeros((n_blocks, self.n_bins))
         _bins._tabulate_scores(
@@ -172,7 +162,7 @@ class ScoreBins:
             min(n_blocks, threads_for(scores.size)),
         )
         rows = counts.sum(axis=0)
-        return rows, divide(totals.sum(axis=0), rows.sum(axis=1))
+        return rows, divide(add_up(totals), rows.sum(axis=1))
 
 
 def all_counted(intervals: Intervals) -> ScoreBins:

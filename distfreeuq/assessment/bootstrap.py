@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from distfreeuq._base.array_types import CountMatrix, FloatArray, FloatMatrix
 from distfreeuq._kernels import _bootstrap
 from distfreeuq._kernels.threads import threads_for
+from distfreeuq._numerics.parallel import in_order, on_threads
 from distfreeuq.assessment.bootstrap_sums import (
     SAMPLES,
     LinearMeasures,
@@ -34,18 +36,17 @@ def resample(
     Sixteen samples share a generator, so that the number of processes, or of threads,
     changes nothing.
     """
-    from joblib import Parallel, delayed
     from tqdm import tqdm
 
     children = generator.spawn(-(-n_boot // SAMPLES))
     apart = [take_apart(one) for one in several]
     size = _generators_per_task(apart)
     tasks = [children[i : i + size] for i in range(0, len(children), size)]
-    workers = Parallel(n_jobs=n_jobs, return_as="generator")
+    compute = partial(_some_samples, apart)
     if n_jobs == 1:  # the kernels let other threads run
-        threads = threads_for(several[0].rows.n)
-        workers = Parallel(threads, backend="threading", return_as="generator")
-    found = workers(delayed(_some_samples)(apart, task) for task in tasks)
+        found = on_threads(compute, tasks, threads_for(several[0].rows.n))
+    else:
+        found = in_order(compute, tasks, n_jobs)
     parts = list(tqdm(found, total=len(tasks), disable=not progress, desc="bootstrap"))
     return [
         np.vstack([part[j] for part in parts])[:n_boot] for j in range(len(several))

@@ -9,8 +9,8 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
-from distfreeuq.assessment.results import TITLES
 from distfreeuq.guarantees import NoGuarantee
+from distfreeuq.metrics.titles import TITLES
 from distfreeuq.results import Result
 
 if TYPE_CHECKING:

@@ -9,12 +9,11 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatMatrix, RandomState
 from distfreeuq._base.random_streams import stream
-from distfreeuq._numerics.bin_counts import divide
+from distfreeuq._numerics.sample_weights import divide, effective_sample_size
 from distfreeuq.assessment.bootstrap import intervals, resample
 from distfreeuq.assessment.exact_test import calibration_test, noise
 from distfreeuq.assessment.measures import Measures, Sums, bin_rows
 from distfreeuq.assessment.results import AssessmentResult
-from distfreeuq.density_ratios.diagnostics import effective_sample_size
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.metrics.bins import CONFIDENCE, HIT, WEIGHT, check_bins, gap_norm
 from distfreeuq.metrics.data import ALL, read_matrix, read_predictions

@@ -13,26 +13,13 @@ from distfreeuq.assessment.exact_test import CalibrationTest
 from distfreeuq.assessment.measures import BIASED
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.metrics.reliability_table import ReliabilityTable
+from distfreeuq.metrics.titles import TITLES
 from distfreeuq.results import Result
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from statsmodels.iolib.summary import Summary
-
-TITLES = {
-    "accuracy": "accuracy",
-    "mean_confidence": "mean confidence",
-    "ece": "ECE",
-    "overconfident_ece": "over-confident ECE",
-    "max_gap": "largest gap of a bin",
-    "debiased_ece": "debiased L2 error",
-    "max_ece": "max-ECE over predicted classes",
-    "average_ece": "average ECE over them",
-    "classwise_ece": "class-wise ECE",
-    "brier_score": "Brier score",
-    "nll": "negative log-likelihood",
-}
 
 CLASS_COLUMNS = (
     "rows",

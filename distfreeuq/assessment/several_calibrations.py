@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from distfreeuq._base.array_types import (
 from distfreeuq._base.arrays import listed
 from distfreeuq._base.random_streams import stream
 from distfreeuq._base.repeated_warnings import Warned, listed_warnings, warn_once
-from distfreeuq._numerics.threads import set_num_threads
+from distfreeuq._numerics.parallel import in_order
 from distfreeuq.assessment.calibration_results import (
     UNCALIBRATED,
     UNWEIGHTED,
@@ -309,12 +310,9 @@ def _repeat(
     progress: bool,
 ) -> tuple[FloatArray, tuple[str, ...]]:
     """Return metrics (R, C, J) and their names; pass warnings on."""
-    from joblib import Parallel, delayed
     from tqdm import tqdm
 
-    found = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_one_split)(study, generator, n_jobs != 1) for generator in generators
-    )
+    found = in_order(partial(_one_split, study), generators, n_jobs)
     n_rep = len(generators)
     parts = list(tqdm(found, total=n_rep, disable=not progress, desc="splits"))
     warned = [warning for _, _, caught in parts for warning in caught]
@@ -323,11 +321,9 @@ def _repeat(
 
 
 def _one_split(
-    study: _Study, generator: np.random.Generator, in_a_process: bool
+    study: _Study, generator: np.random.Generator
 ) -> tuple[FloatMatrix, tuple[str, ...], list[Warned]]:
     """Return metrics (C, J) of one random split, their names, and warnings."""
-    if in_a_process:
-        set_num_threads(1)
     rows, target = study.rows, study.target
     source, rest = _split(generator, rows.n, study.sizes[0])
     if target is None:

@@ -14,9 +14,10 @@ from distfreeuq._base.random_streams import stream
 from distfreeuq.assessment.bootstrap import resample
 from distfreeuq.assessment.exact_test import noise
 from distfreeuq.assessment.one_classifier import read_measures
-from distfreeuq.assessment.results import NEAR_ZERO, TITLES
+from distfreeuq.assessment.results import NEAR_ZERO
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.metrics.bins import check_bins
+from distfreeuq.metrics.titles import TITLES
 from distfreeuq.results import Result, read_only
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
 from distfreeuq._numerics.bin_counts import (
     count_labels,
-    divide,
     mean_rows,
     mean_scores,
     sum_weights,
 )
+from distfreeuq._numerics.sample_weights import divide
 from distfreeuq._numerics.unit_bins import Intervals
 from distfreeuq.binning.radii import TRIVIAL_L1, Radii, around, multinomial_radii
 from distfreeuq.binning.results import BinningResult

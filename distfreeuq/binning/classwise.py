@@ -15,7 +15,8 @@ from distfreeuq._base.array_types import (
     IntArray,
     IntMatrix,
 )
-from distfreeuq._numerics.bin_counts import divide, mean_scores, sum_weights
+from distfreeuq._numerics.bin_counts import mean_scores, sum_weights
+from distfreeuq._numerics.sample_weights import divide
 from distfreeuq._numerics.unit_bins import Intervals, ScoreBins
 from distfreeuq.binning import guarantees
 from distfreeuq.binning.canonical import reweighted_prior

@@ -11,7 +11,7 @@ import numpy as np
 
 from distfreeuq import bounds
 from distfreeuq._base.array_types import FloatArray, IntArray
-from distfreeuq._numerics.bin_counts import divide
+from distfreeuq._numerics.sample_weights import divide
 from distfreeuq.binning.radii import TRIVIAL_PROBABILITY, Radii, around
 from distfreeuq.binning.target_weights import TargetWeights
 from distfreeuq.binning.weighted_radii import WeightedCounts, weighted_binomial_radii

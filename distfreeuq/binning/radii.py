@@ -14,7 +14,7 @@ import numpy as np
 
 from distfreeuq import bounds
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
-from distfreeuq._numerics.bin_counts import divide
+from distfreeuq._numerics.sample_weights import divide
 from distfreeuq.bounds.bin_bounds import SMALLEST_LEVEL, subset_level
 
 Bound = Literal["clopper-pearson", "mcdiarmid"]

@@ -11,7 +11,8 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ByteMatrix, FloatArray, FloatMatrix, IntArray
 from distfreeuq._kernels import _row_stats
 from distfreeuq._kernels.threads import threads_for
-from distfreeuq._numerics.bin_counts import divide, mean_scores, sum_weights
+from distfreeuq._numerics.bin_counts import mean_scores, sum_weights
+from distfreeuq._numerics.sample_weights import divide
 from distfreeuq._numerics.unit_bins import Intervals
 from distfreeuq.binning.events import event_radii, reweighted_event
 from distfreeuq.binning.radii import binomial_radii

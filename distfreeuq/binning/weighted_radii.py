@@ -13,7 +13,7 @@ import numpy as np
 
 from distfreeuq import bounds
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
-from distfreeuq._numerics.bin_counts import divide
+from distfreeuq._numerics.sample_weights import divide, effective_sizes
 from distfreeuq.binning.radii import (
     TRIVIAL_L1,
     TRIVIAL_PROBABILITY,
@@ -41,8 +41,7 @@ class WeightedCounts:
     @property
     def effective(self) -> FloatArray:
         """Effective counts (sum w)^2 / sum w^2 of the bins."""
-        squares = self.squares.sum(axis=-1)
-        return np.nan_to_num(divide(self.sums.sum(axis=-1) ** 2, squares), nan=0.0)
+        return effective_sizes(self.sums.sum(axis=-1), self.squares.sum(axis=-1))
 
     @property
     def frequencies(self) -> FloatArray:

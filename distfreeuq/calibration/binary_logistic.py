@@ -7,8 +7,8 @@ from scipy import special
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq._numerics.blas import on_one_blas_thread
-from distfreeuq._numerics.logistic_sums import logistic_sums
-from distfreeuq._numerics.newton import Curvature, minimise_convex
+from distfreeuq._numerics.logistic_regression import logistic_sums
+from distfreeuq._numerics.newton import FactoredHessian, minimize_convex
 from distfreeuq.calibration.data import CalibrationRows
 from distfreeuq.calibration.multinomial_logistic import LinearMap
 from distfreeuq.calibration.vector_loss import FLAT
@@ -36,10 +36,10 @@ def fit_binary(rows: CalibrationRows, ridge: float, smoothing: bool) -> LinearMa
         inner = (weights * p * (1.0 - p))[:, None] * design
         return np.asarray(design.T @ inner + ridge * np.eye(2))
 
-    def curvature(theta: FloatArray) -> Curvature:
-        return Curvature(hessian(theta), _NO_DIRECTIONS)
+    def curvature(theta: FloatArray) -> FactoredHessian:
+        return FactoredHessian(hessian(theta), _NO_DIRECTIONS)
 
-    theta = minimise_convex(evaluate, curvature, _NEUTRAL)
+    theta = minimize_convex(evaluate, curvature, _NEUTRAL)
     slope, intercept = theta
     residuals = weights * (special.expit(design @ theta) - targets)
     scored = residuals[:, None] * design

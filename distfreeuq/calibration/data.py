@@ -17,11 +17,9 @@ from distfreeuq._base.array_types import (
 )
 from distfreeuq._kernels import _softmax
 from distfreeuq._kernels.threads import threads_for
+from distfreeuq._numerics.blocks import count_blocks
+from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.calibration.logits import read_logits
-from distfreeuq.density_ratios.diagnostics import effective_sample_size
-
-MAX_BLOCKS = 64
-_BLOCK_ENTRIES = 1 << 12
 
 N_SUMS = 5
 LOSS, GRADIENT, CURVATURE, SQUARED_SCORE, WRONG = range(N_SUMS)
@@ -134,11 +132,6 @@ def describe_rows(logits: FloatMatrix) -> tuple[IntArray, float, float]:
     _softmax._find_tops(logits, tops, extremes, threads_for(logits.size))
     widest, longest = extremes.max(axis=0)
     return tops, float(widest), float(np.sqrt(longest))
-
-
-def count_blocks(logits: FloatMatrix) -> int:
-    """Return in how many blocks to sum: by the matrix's size alone, not by threads."""
-    return max(1, min(MAX_BLOCKS, logits.size // _BLOCK_ENTRIES))
 
 
 def temperature_sums(

@@ -12,12 +12,8 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq._kernels import _softmax
 from distfreeuq._kernels.threads import threads_for
-from distfreeuq.calibration.data import (
-    CalibrationRows,
-    count_blocks,
-    describe_rows,
-    read_weights,
-)
+from distfreeuq._numerics.blocks import count_blocks
+from distfreeuq.calibration.data import CalibrationRows, describe_rows, read_weights
 from distfreeuq.calibration.results import CalibrationResult, change_fields, outcome_of
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import read_only

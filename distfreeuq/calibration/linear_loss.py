@@ -7,12 +7,10 @@ import numpy as np
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntMatrix
 from distfreeuq._kernels import _logistic
 from distfreeuq._kernels.threads import threads_for
-from distfreeuq._numerics.newton import Curvature
-from distfreeuq.calibration.data import CalibrationRows, count_blocks
+from distfreeuq._numerics.blocks import LINEAR_PRODUCTS, count_blocks
+from distfreeuq._numerics.newton import FactoredHessian
+from distfreeuq.calibration.data import CalibrationRows
 from distfreeuq.calibration.vector_loss import ABSENT_BIAS
-
-_MAX_BLOCKS = 16
-_MAX_ENTRIES = 1 << 22
 
 
 def linear_softmax(
@@ -73,7 +71,7 @@ class LinearLoss:
         """Return the loss and its gradient."""
         rows, n_classes = self.rows, self.rows.n_classes
         width = 1 + n_classes * self.n_features
-        sums = np.zeros((self._count_blocks(width), width))
+        sums = LINEAR_PRODUCTS.zeros(rows.logits.size, width)
         _logistic._sum_linear_nll(
             rows.logits,
             rows.labels,
@@ -87,20 +85,20 @@ class LinearLoss:
         loss = float(means[0]) + 0.5 * self.ridge * float(theta @ theta)
         return loss, gradient + self.ridge * theta
 
-    def curvature(self, theta: FloatArray) -> Curvature:
+    def curvature(self, theta: FloatArray) -> FactoredHessian:
         """Return the factored Hessian."""
         return self.factor(self.products(theta)[0])
 
     rough_curvature = curvature
 
-    def factor(self, hessian: FloatMatrix) -> Curvature:
+    def factor(self, hessian: FloatMatrix) -> FactoredHessian:
         """Return the Hessian, factored; it knows along what the loss is constant."""
         if self.ridge > 0.0:
-            return Curvature(hessian, np.zeros((len(hessian), 0)))
+            return FactoredHessian(hessian, np.zeros((len(hessian), 0)))
         # the same change of every class's logit changes nothing; those that are not
         # free have no mass
         level = np.full((self.n_free, 1), 1.0 / np.sqrt(self.n_free))
-        return Curvature(hessian, np.kron(level, np.eye(self.n_features)))
+        return FactoredHessian(hessian, np.kron(level, np.eye(self.n_features)))
 
     def products(
         self, theta: FloatArray, *, scores: bool = False
@@ -115,7 +113,7 @@ class LinearLoss:
         of_classes, of_features = _pairs(rows.n_classes), _pairs(self.n_features)
         n_pairs, n_right = of_classes.max() + 1, of_features.max() + 1
         n_left = 2 * n_pairs if scores else n_pairs
-        sums = np.zeros((self._count_blocks(n_left * n_right), n_left, n_right))
+        sums = LINEAR_PRODUCTS.zeros(rows.logits.size, int(n_left), int(n_right))
         _logistic._sum_linear_products(
             scores,
             rows.logits,
@@ -137,11 +135,6 @@ class LinearLoss:
         hessian[np.diag_indices_from(hessian)] += self.ridge
         meat = spread(total[n_pairs:]) if scores else np.zeros_like(hessian)
         return hessian, meat / rows.total_weight**2
-
-    def _count_blocks(self, width: int) -> int:
-        """Return in how many blocks to sum, within a bound on their memory."""
-        most = max(1, min(_MAX_BLOCKS, _MAX_ENTRIES // width))
-        return min(most, count_blocks(self.rows.logits))
 
 
 def _pairs(n: int) -> IntMatrix:

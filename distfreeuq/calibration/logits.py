@@ -10,9 +10,9 @@ from distfreeuq._base.array_types import ArrayLike, Classes, FloatMatrix
 from distfreeuq._base.arrays import listed
 from distfreeuq._kernels import _softmax
 from distfreeuq._kernels.threads import threads_for
+from distfreeuq._numerics.blocks import count_blocks
 
 SMALLEST_FLOOR = 1e-300
-_BLOCK_ENTRIES = 1 << 14
 
 
 def to_logits(probs: ArrayLike, *, floor: float = 1e-12) -> FloatMatrix:
@@ -47,9 +47,8 @@ def to_logits(probs: ArrayLike, *, floor: float = 1e-12) -> FloatMatrix:
     tiniest = float(np.finfo(matrix.dtype).tiny)
     smallest = float(matrix.dtype.type(max(lowest, tiniest)))
     logits = np.empty_like(matrix)
-    n_blocks = max(1, matrix.size // _BLOCK_ENTRIES)
     threads = threads_for(matrix.size)
-    _softmax._log_entries(matrix, smallest, logits, n_blocks, threads)
+    _softmax._log_entries(matrix, smallest, logits, count_blocks(matrix), threads)
     return logits
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
 from distfreeuq._numerics.blas import on_one_blas_thread
-from distfreeuq._numerics.sampled_newton import NEAR, minimise_from_sample
+from distfreeuq._numerics.sampled_newton import NEAR, minimize_from_sample
 from distfreeuq.calibration.data import CalibrationRows
 from distfreeuq.calibration.inverse_temperature import rough_alpha
 from distfreeuq.calibration.linear_loss import LinearLoss
@@ -50,7 +50,7 @@ def fit_multinomial(rows: CalibrationRows, ridge: float) -> LinearMap:
     lost = ~free
     if theta.size <= MAX_NEWTON_PARAMETERS:
         price = 2.0 + theta.size / 20.0  # of a Hessian in gradients, as measured
-        theta = minimise_from_sample(problem, theta, price)
+        theta = minimize_from_sample(problem, theta, price)
         theta, std_err[free], lost[free] = _finish(problem, theta)
     else:
         theta = _minimise_lbfgs(problem, theta)

@@ -8,8 +8,8 @@ import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
 from distfreeuq._numerics.blas import on_one_blas_thread
-from distfreeuq._numerics.newton import Curvature
-from distfreeuq._numerics.sampled_newton import NEAR, minimise_from_sample
+from distfreeuq._numerics.newton import FactoredHessian
+from distfreeuq._numerics.sampled_newton import NEAR, minimize_from_sample
 from distfreeuq.calibration.data import CalibrationRows
 from distfreeuq.calibration.inverse_temperature import rough_alpha
 from distfreeuq.calibration.vector_loss import FLAT, ScoreProducts, VectorLoss
@@ -55,7 +55,7 @@ def fit_vector(rows: CalibrationRows, ridge: float) -> VectorFit:
 
 
 def _least_departure(
-    problem: VectorLoss, theta: FloatArray, curvature: Curvature
+    problem: VectorLoss, theta: FloatArray, curvature: FactoredHessian
 ) -> FloatArray:
     """Return the nearest to neutral of the parameters that fit as well.
 
@@ -68,7 +68,9 @@ def _least_departure(
     return nearest if problem.evaluate(nearest)[0] <= loss + 1e-12 else theta
 
 
-def _sandwich(curvature: Curvature, meat: FloatMatrix, free: BoolArray) -> FloatMatrix:
+def _sandwich(
+    curvature: FactoredHessian, meat: FloatMatrix, free: BoolArray
+) -> FloatMatrix:
     """Return standard errors (2, K), nan for parameters that are not free."""
     variances = np.full(free.size, np.nan)
     variances[free] = curvature.sandwich(meat[np.ix_(free, free)])
@@ -82,7 +84,7 @@ def minimise(problem: VectorLoss) -> FloatArray:
         return minimise_without_hessian(problem)
     price = 2.0 + size / 30.0  # of a Hessian in gradients, as measured
     start = rough_alpha(problem.rows) * problem.neutral
-    return minimise_from_sample(problem, start, price)
+    return minimize_from_sample(problem, start, price)
 
 
 def minimise_without_hessian(problem: VectorLoss) -> FloatArray:

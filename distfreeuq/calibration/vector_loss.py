@@ -9,9 +9,10 @@ import numpy as np
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
 from distfreeuq._kernels import _mixture, _softmax
 from distfreeuq._kernels.threads import threads_for
-from distfreeuq._numerics.gram import Gram
-from distfreeuq._numerics.newton import Curvature
-from distfreeuq.calibration.data import CalibrationRows, count_blocks
+from distfreeuq._numerics.blocks import ROWS_BY_LABEL, count_blocks
+from distfreeuq._numerics.gram_sums import Gram
+from distfreeuq._numerics.newton import FactoredHessian
+from distfreeuq.calibration.data import CalibrationRows
 from distfreeuq.calibration.results import Outcome
 
 ABSENT_BIAS = -50.0
@@ -19,8 +20,6 @@ ABSENT_BIAS = -50.0
 FLAT = 1e-8
 """Curvature in a class's bias below which its parameters have run off to infinity."""
 _CHUNK_ENTRIES = 1 << 20
-_MAX_BLOCKS = 8
-_MAX_ENTRIES = 1 << 22
 
 
 def affine_softmax(
@@ -123,23 +122,23 @@ class VectorLoss:
         loss += 0.5 * self.ridge * float(away @ away)
         return loss, gradient[self.free] + self.ridge * away
 
-    def curvature(self, theta: FloatArray) -> Curvature:
+    def curvature(self, theta: FloatArray) -> FactoredHessian:
         """Return the factored Hessian."""
         return self.factor(self.derivatives(theta)[1])
 
-    def rough_curvature(self, theta: FloatArray) -> Curvature:
+    def rough_curvature(self, theta: FloatArray) -> FactoredHessian:
         """Return the factored Hessian to about six digits, in half the time."""
         return self.factor(self.derivatives(theta, single=True)[1])
 
-    def factor(self, hessian: FloatMatrix) -> Curvature:
+    def factor(self, hessian: FloatMatrix) -> FactoredHessian:
         """Return the mean NLL's Hessian (2K, 2K) as the loss's in what is free."""
         n_classes = self.rows.n_classes
         inside = hessian[np.ix_(self.free, self.free)]
         if self.ridge > 0.0:
             inside = inside + self.ridge * np.eye(len(inside))
-            return Curvature(inside, np.zeros((len(inside), 0)))
+            return FactoredHessian(inside, np.zeros((len(inside), 0)))
         level = np.repeat([0.0, 1.0], n_classes)[self.free]
-        return Curvature(inside, (level / np.sqrt(level.sum()))[:, None])
+        return FactoredHessian(inside, (level / np.sqrt(level.sum()))[:, None])
 
     def derivatives(
         self,
@@ -226,7 +225,7 @@ class ScoreProducts:
 
     def __init__(self, rows: CalibrationRows) -> None:
         n_classes, width = rows.n_classes, 2 * rows.n_classes
-        n_blocks = max(1, min(_MAX_BLOCKS, _MAX_ENTRIES // (n_classes * width)))
+        n_blocks = ROWS_BY_LABEL.count_for_any_work(n_classes * width)
         self._rows = rows
         self._z = rows.logits[np.arange(rows.n), rows.labels].astype(np.float64)
         self._by_label = np.zeros((2, n_blocks, n_classes, width))

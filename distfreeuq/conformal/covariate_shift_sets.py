@@ -14,6 +14,7 @@ from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, Ran
 from distfreeuq._base.arrays import describe
 from distfreeuq._base.random_streams import stream
 from distfreeuq._numerics.quantiles import quantiles_with_atoms
+from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.conformal.data import (
     CHOSEN_ELSEWHERE,
     calibration_scores,
@@ -24,7 +25,6 @@ from distfreeuq.conformal.p_values import weighted_p_values
 from distfreeuq.conformal.results import ConformalResult
 from distfreeuq.conformal.sets import PredictionSets
 from distfreeuq.conformal.thinning import thinned_pac_threshold
-from distfreeuq.density_ratios.diagnostics import effective_sample_size
 from distfreeuq.density_ratios.results import DensityRatioResult
 from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least
 from distfreeuq.results import Result, read_only

@@ -18,6 +18,7 @@ from distfreeuq._base.array_types import (
     RandomState,
 )
 from distfreeuq._base.random_streams import stream
+from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.conformal import guarantees as claims
 from distfreeuq.conformal.data import (
     CalibrationScores,
@@ -32,7 +33,6 @@ from distfreeuq.conformal.stratified import expected_excess, stratified_pac_thre
 from distfreeuq.conformal.thinning import thinned_pac_threshold
 from distfreeuq.conformal.thresholds import label_shift_thresholds
 from distfreeuq.conformal.union import union_thresholds
-from distfreeuq.density_ratios.diagnostics import effective_sample_size
 from distfreeuq.exceptions import DistFreeWarning
 from distfreeuq.guarantees import Guarantee
 from distfreeuq.label_shift.inference.regions import Box, Polytope

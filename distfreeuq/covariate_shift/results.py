@@ -10,12 +10,12 @@ from scipy import special
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
+from distfreeuq._numerics.sample_weights import effective_sample_size, largest_share
 from distfreeuq.binning.results import BinningResult
 from distfreeuq.calibration.logits import read_new_logits
 from distfreeuq.calibration.results import CalibrationResult
 from distfreeuq.covariate_shift.bound_estimate import BoundEstimate
 from distfreeuq.covariate_shift.row_weights import WeightsFrom
-from distfreeuq.density_ratios.diagnostics import effective_sample_size, largest_share
 from distfreeuq.density_ratios.results import DensityRatioResult, read_new_rows
 from distfreeuq.feature_learning.results import FeatureMapResult
 from distfreeuq.guarantees import Guarantee, NoGuarantee

@@ -1,4 +1,4 @@
-"""How far importance weights can be trusted: sample size, AUC, support."""
+"""How far importance weights can be trusted: AUC and support."""
 
 from __future__ import annotations
 
@@ -12,29 +12,6 @@ from distfreeuq._base.persistence import register
 
 RARE = 20.0
 """Ratio from which on the source counts as having almost no data."""
-
-
-def effective_sample_size(weights: FloatArray) -> float:
-    """Return (sum w)^2 / sum w^2: unweighted rows with as much information.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from distfreeuq.density_ratios.diagnostics import effective_sample_size
-    >>> effective_sample_size(np.array([1.0, 1.0, 0.0]))
-    2.0
-    """
-    largest = float(weights.max(initial=0.0))
-    if largest == 0.0:
-        return 0.0
-    scaled = weights / largest
-    # not by BLAS, whose threads would stay behind and wait actively
-    return float(scaled.sum() ** 2 / np.square(scaled).sum())
-
-
-def largest_share(weights: FloatArray) -> float:
-    """Return the largest part of the total weight that one row carries."""
-    return float(weights.max() / weights.sum())
 
 
 def uncovered_share(source_ratio: FloatArray, target_ratio: FloatArray) -> float:

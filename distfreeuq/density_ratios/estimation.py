@@ -15,10 +15,10 @@ from distfreeuq._base.array_types import (
 )
 from distfreeuq._base.arrays import describe
 from distfreeuq._base.random_streams import stream
+from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.density_ratios.data import read_samples
 from distfreeuq.density_ratios.diagnostics import (
     auc_interval,
-    effective_sample_size,
     support_text,
     uncovered_share,
 )

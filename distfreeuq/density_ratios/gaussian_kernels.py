@@ -9,7 +9,7 @@ import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
-from distfreeuq._numerics.networks import standardisation
+from distfreeuq._numerics.standardization import center_and_scale
 from distfreeuq.density_ratios.folds import Folds
 from distfreeuq.results import read_only
 
@@ -131,7 +131,7 @@ def kernel_rows(
     rng: np.random.Generator,
 ) -> KernelRows:
     """Standardise both samples and draw the kernels' centres from the target."""
-    center, scale = standardisation(np.concatenate([source, target]))
+    center, scale = center_and_scale(np.concatenate([source, target]))
     source, target = (source - center) / scale, (target - center) / scale
     size = min(n_kernels, len(target))
     chosen = np.sort(rng.choice(len(target), size=size, replace=False))

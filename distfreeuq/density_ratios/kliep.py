@@ -12,7 +12,7 @@ import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq._numerics.blas import on_one_blas_thread
-from distfreeuq._numerics.mixture_likelihood import maximise_likelihood
+from distfreeuq._numerics.mixture_likelihood import maximize_likelihood
 from distfreeuq.density_ratios.estimate import RatioEstimate
 from distfreeuq.density_ratios.folds import Folds
 from distfreeuq.density_ratios.gaussian_kernels import KernelRows, gaussian
@@ -47,7 +47,7 @@ def coefficients(source: FloatMatrix, target: FloatMatrix) -> FloatArray:
     """Return alpha (b,) from the kernels' values at source (n, b) and target rows."""
     # a kernel that no source row feels would have an infinite ratio
     means = np.maximum(source.mean(axis=0), len(source) ** -2.0)
-    fit = maximise_likelihood(np.ascontiguousarray(target), means)
+    fit = maximize_likelihood(np.ascontiguousarray(target), means)
     return np.asarray(fit.prior / means)
 
 

@@ -11,7 +11,7 @@ from distfreeuq._base.array_types import BoolArray, BoolMatrix, FloatArray, Floa
 from distfreeuq._base.persistence import register
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.logistic_regression import LogisticRows
-from distfreeuq._numerics.networks import standardisation
+from distfreeuq._numerics.standardization import center_and_scale
 from distfreeuq.results import read_only
 
 _MOST_FOR_INFERENCE = 250_000
@@ -68,7 +68,7 @@ class LogisticLearner:
     """
 
     def __init__(self, x: FloatMatrix, is_target: BoolArray, ridge: float) -> None:
-        self.center, self.scale = standardisation(x)
+        self.center, self.scale = center_and_scale(x)
         n, d = x.shape
         design = np.empty((n, d + 1))
         step = max(1, _BLOCK_ENTRIES // (d + 1))
@@ -79,7 +79,7 @@ class LogisticLearner:
         design[:, d] = 1.0
         penalty = np.append(np.full(d, ridge), 0.0)
         self.rows = LogisticRows(design, is_target.astype(np.float64), penalty)
-        self.theta, self.metric = self.rows.fit_everyone()
+        self.theta, self.metric = self.rows.fit_all()
 
     def everyone(self) -> LinearDiscriminator:
         """Return the fit on all rows, with statsmodels' inference if it is cheap."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
-from distfreeuq._numerics.networks import standardisation
+from distfreeuq._numerics.standardization import center_and_scale
 from distfreeuq.density_ratios.estimate import RatioEstimate
 from distfreeuq.density_ratios.gaussian_kernels import squared_distances
 from distfreeuq.results import read_only
@@ -88,7 +88,7 @@ def fit_neighbours(
     """
     n, m = len(source), len(target)
     k = max(1, round(n**0.5)) if n_neighbors is None else n_neighbors
-    center, scale = standardisation(np.concatenate([source, target]))
+    center, scale = center_and_scale(np.concatenate([source, target]))
     source, target = (source - center) / scale, (target - center) / scale
     model = NeighbourRatio(
         center=read_only(center),

@@ -13,11 +13,8 @@ from distfreeuq._base import class_labels
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import listed, shape_of
-from distfreeuq.density_ratios.diagnostics import (
-    Auc,
-    effective_sample_size,
-    largest_share,
-)
+from distfreeuq._numerics.sample_weights import effective_sample_size, largest_share
+from distfreeuq.density_ratios.diagnostics import Auc
 from distfreeuq.density_ratios.discriminators import (
     DiscriminatorRatio,
     UserDiscriminator,

@@ -19,9 +19,8 @@ from distfreeuq._numerics.networks import (
     Network,
     as_network,
     fit_network,
-    standardisation,
-    unchanged,
 )
+from distfreeuq._numerics.standardization import center_and_scale, unchanged
 from distfreeuq.density_ratios.data import read_labels, read_samples
 from distfreeuq.exceptions import TrainingStoppedWarning
 from distfreeuq.feature_learning.adversarial_training import (
@@ -187,7 +186,7 @@ def indistinguishable_features(
     progress = args.flag(progress, "progress")
     both = np.concatenate([source_rows, target_rows], dtype=np.float64)
     center, scale = (
-        standardisation(both)
+        center_and_scale(both)
         if args.flag(standardize, "standardize")
         else unchanged(both.shape[1])
     )

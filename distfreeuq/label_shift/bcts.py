@@ -17,8 +17,9 @@ from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, Int
 from distfreeuq._base.persistence import register
 from distfreeuq._kernels import _mixture
 from distfreeuq._kernels.threads import threads_for
-from distfreeuq._numerics.row_sums import add_up, gram, partial_sums
-from distfreeuq._numerics.spd import if_regular
+from distfreeuq._numerics.blocks import ROW_SUMS, add_up
+from distfreeuq._numerics.gram_sums import gram
+from distfreeuq._numerics.spd import factor_if_regular
 
 FLOOR = float(np.finfo(np.float32).tiny)
 """Smaller probabilities count as this: an exact zero is an underflow of single
@@ -92,7 +93,7 @@ def loss_sums(
 ) -> LossSums:
     """Return the mean loss of the labels and its derivatives, in one pass."""
     n, n_classes = probs.shape
-    partial, by_slope = partial_sums(n, 2 * n_classes + 3), np.empty(n)
+    partial, by_slope = ROW_SUMS.zeros(n, 2 * n_classes + 3), np.empty(n)
     _mixture._scaled_likelihood(
         probs,
         labels,
@@ -147,7 +148,7 @@ def solve_gauged(
     part[:-1, :-1] += 1.0 / part.shape[0]
     out = np.zeros(right.shape)
     rounding = part.shape[0] * np.finfo(np.float64).eps * float(np.trace(part))
-    regular = if_regular(part, rounding)
+    regular = factor_if_regular(part, rounding)
     if regular is not None:
         out[free] = regular.solve(right[free])
         return out

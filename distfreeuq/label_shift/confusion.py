@@ -14,12 +14,8 @@ import numpy as np
 from distfreeuq import bounds
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
-from distfreeuq._numerics.row_sums import (
-    class_sums,
-    column_sums,
-    count_pairs,
-    gram,
-)
+from distfreeuq._numerics.gram_sums import gram
+from distfreeuq._numerics.row_sums import class_sums, column_sums, count_pairs
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.results import read_only
 
@@ -62,7 +58,7 @@ class Confusion:
 
 
 @dataclass(frozen=True, slots=True)
-class Conditioning:
+class Invertibility:
     """How far C is from singular.
 
     Attributes
@@ -83,7 +79,7 @@ class Conditioning:
     condition_number: float
 
 
-def conditioning(confusion: Confusion) -> Conditioning:
+def invertibility(confusion: Confusion) -> Invertibility:
     """Return how far C is from singular, by one singular value decomposition."""
     c = confusion.matrix
     left, values, right = np.linalg.svd(c)
@@ -91,7 +87,7 @@ def conditioning(confusion: Confusion) -> Conditioning:
     # to first order the smallest singular value moves by u' dC v
     variance = float(u**2 @ c @ v**2 - smallest**2) / confusion.n
     singular = bool(_are_singular(values))
-    return Conditioning(
+    return Invertibility(
         smallest=smallest,
         singular=singular,
         weak=smallest <= _WEAK * math.sqrt(max(variance, 0.0)),
@@ -217,7 +213,7 @@ def norm_region(confusion: Confusion, delta: float) -> Box:
         (1.0 + math.sqrt(2.0 * math.log(2.0 / delta))) / math.sqrt(rows)
         for rows in (confusion.n, confusion.m)
     )
-    room = conditioning(confusion).smallest - source
+    room = invertibility(confusion).smallest - source
     if raw is None or room <= 0.0:
         return Box(np.zeros(n_classes), np.full(n_classes, np.inf), True)
     radius = (target + float(np.abs(raw).max()) * source) / room

@@ -9,15 +9,15 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
-from distfreeuq._numerics.row_sums import gram
+from distfreeuq._numerics.gram_sums import gram
 from distfreeuq.exceptions import IdentificationWarning
 from distfreeuq.label_shift import guarantees
 from distfreeuq.label_shift.confusion import (
-    Conditioning,
     Confusion,
-    conditioning,
+    Invertibility,
     hard_confusion,
     hard_covariance,
+    invertibility,
     normalise,
     soft_confusion,
     soft_covariance,
@@ -206,7 +206,7 @@ def _estimate(
         )
         counts = confusion.joint.sum(axis=0)
     prior = counts / confusion.n
-    shape = conditioning(confusion)
+    shape = invertibility(confusion)
     raw = weights_of(confusion, regularization, singular=shape.singular)
     clipped = None if raw is None else normalise(raw, prior)
     unregularised = raw
@@ -261,7 +261,7 @@ def _estimate(
 
 def _notes(
     confusion: Confusion,
-    shape: Conditioning,
+    shape: Invertibility,
     raw: FloatArray | None,
     classes: Classes,
 ) -> list[str]:

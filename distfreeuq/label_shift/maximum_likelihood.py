@@ -8,15 +8,15 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray
-from distfreeuq._numerics.mixture_likelihood import MixtureFit, maximise_likelihood
-from distfreeuq._numerics.row_sums import gram
+from distfreeuq._numerics.gram_sums import gram
+from distfreeuq._numerics.mixture_likelihood import MixtureFit, maximize_likelihood
 from distfreeuq.exceptions import DistFreeWarning, IdentificationWarning
 from distfreeuq.label_shift import guarantees
 from distfreeuq.label_shift.bcts import BiasCorrectedTemperature, fit_bcts
-from distfreeuq.label_shift.confusion import Confusion, conditioning, soft_confusion
+from distfreeuq.label_shift.confusion import Confusion, invertibility, soft_confusion
 from distfreeuq.label_shift.data import Samples, name_classes, read_samples
 from distfreeuq.label_shift.inference.likelihood_covariance import (
-    Curvature,
+    LikelihoodCurvature,
     calibrated_noise,
     covariance_of_weights,
     curvature_at,
@@ -121,7 +121,7 @@ def mlls(
     )
     counts = samples.class_counts
     p = _source_prior(confusion, prior)
-    fit = maximise_likelihood(calibrated.probs_target, p)
+    fit = maximize_likelihood(calibrated.probs_target, p)
     weight = _ratio(fit.prior, p)
 
     curvature = curvature_at(calibrated.probs_target, weight, p)
@@ -156,7 +156,7 @@ def mlls(
         covariance=read_only(covariance),
         slope_at_zero=read_only(_slope_at_zero(fit, curvature, p)),
         singular=bool(curvature.flat.any()),
-        condition_number=conditioning(confusion).condition_number,
+        condition_number=invertibility(confusion).condition_number,
         confusion=confusion,
         regularization=None,
         prior=prior,
@@ -187,7 +187,7 @@ def refit_mlls(
         calibrated.probs, calibrated.labels, calibrated.probs_target, (source, target)
     )
     p = _source_prior(confusion, prior)
-    fit = maximise_likelihood(calibrated.probs_target, p, target)
+    fit = maximize_likelihood(calibrated.probs_target, p, target)
     return _ratio(fit.prior, p), p
 
 
@@ -213,7 +213,9 @@ def _ratio(q: FloatArray, p: FloatArray) -> FloatArray:
     return np.divide(q, p, out=np.zeros(p.size), where=p > 0)
 
 
-def _slope_at_zero(fit: MixtureFit, curvature: Curvature, p: FloatArray) -> FloatArray:
+def _slope_at_zero(
+    fit: MixtureFit, curvature: LikelihoodCurvature, p: FloatArray
+) -> FloatArray:
     """Return m (p_k - mean s_k) = m p_k (1 - G_k) for the classes on the boundary.
 
     It bounds from below how fast the log-likelihood falls in w_k, the other weights
@@ -227,7 +229,7 @@ def _notes(
     fit: MixtureFit,
     confusion: Confusion,
     p: FloatArray,
-    curvature: Curvature,
+    curvature: LikelihoodCurvature,
     classes: Classes,
 ) -> list[tuple[type[DistFreeWarning] | None, str]]:
     """Return what a reader should know, each with its kind of warning if it has one."""

@@ -17,6 +17,7 @@ from distfreeuq._base.array_types import (
     RandomState,
 )
 from distfreeuq._base.random_streams import stream
+from distfreeuq._numerics.sample_weights import effective_sizes
 from distfreeuq.exceptions import InputError
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.label_shift.bcts import BiasCorrectedTemperature
@@ -188,8 +189,8 @@ class LabelShiftResult(Result):
         if self.known:
             return None
         w = self.label_weight
-        squares = float(self.source_counts @ w**2)
-        return float(self.source_counts @ w) ** 2 / squares if squares > 0 else 0.0
+        counts = self.source_counts
+        return float(effective_sizes(counts @ w, counts @ w**2))
 
     @property
     def std_err(self) -> FloatArray:

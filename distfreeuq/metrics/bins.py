@@ -9,8 +9,8 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._kernels import _row_stats
-from distfreeuq._numerics.bin_counts import divide
 from distfreeuq._numerics.quantiles import quantiles_with_atoms
+from distfreeuq._numerics.sample_weights import divide
 from distfreeuq._numerics.unit_bins import Intervals, closed_intervals, equal_width
 from distfreeuq.metrics.data import Rows
 

@@ -9,12 +9,8 @@ import numpy as np
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IndexArray, IntArray
 from distfreeuq._kernels import _row_stats
 from distfreeuq._kernels.threads import threads_for
+from distfreeuq._numerics.blocks import CLASS_GAPS, add_up
 from distfreeuq.metrics.bins import choose_bins
-
-_MOST_BLOCKS = 16
-_ENTRIES_PER_SUM = 16
-"""Of the matrix, for each sum of a block: with fewer, adding up the blocks would cost
-more than a second thread saves."""
 
 
 def class_errors(
@@ -73,14 +69,12 @@ def class_gap_sums(
     The second is -1 if all rows are probability vectors within the tolerance.
     """
     shape = (edges.size + 1, probs.shape[1])
-    enough = probs.size // (_ENTRIES_PER_SUM * shape[0] * shape[1])
-    n_blocks = max(1, min(_MOST_BLOCKS, enough))
-    blocks = np.zeros((n_blocks, *shape))
-    threads = min(n_blocks, threads_for(probs.size))
+    blocks = CLASS_GAPS.zeros(probs.size, *shape)
+    threads = min(len(blocks), threads_for(probs.size))
     bad = _row_stats._sum_class_gaps(
         probs, labels, weights, tolerance, edges, blocks, threads
     )
-    return blocks.sum(axis=0), bad
+    return add_up(blocks), bad
 
 
 def _columns(

@@ -10,7 +10,7 @@ import numpy as np
 from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
-from distfreeuq._numerics.bin_counts import divide
+from distfreeuq._numerics.sample_weights import divide
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.metrics.bins import (
     CONFIDENCE,

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq.assessment.results import TITLES
+from distfreeuq.metrics.titles import TITLES
 from distfreeuq.plots.style import (
     BLUE,
     CYCLE,

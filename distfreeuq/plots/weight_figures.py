@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distfreeuq._base.array_types import ArrayLike
-from distfreeuq.density_ratios.diagnostics import effective_sample_size
+from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.plots.style import (
     BLUE,
     NOMINAL,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 from collections.abc import Callable, Mapping
@@ -15,7 +14,6 @@ import numpy as np
 from distfreeuq._base.array_types import RandomState
 from distfreeuq._base.arrays import describe, listed
 from distfreeuq._base.random_streams import spawn_key, stream
-from distfreeuq._numerics.threads import set_num_threads
 from distfreeuq.exceptions import InputError
 from distfreeuq.scenarios.scenario import Scenario
 
@@ -62,12 +60,9 @@ def run_replicate(
     procedure: Procedure,
     parameters: Mapping[str, Any],
     seed: int,
-    parent: int,
     replicate: int,
 ) -> tuple[int, dict[str, float]]:
     """Return the replicate's number and its quantities."""
-    if os.getpid() != parent:  # one of many workers
-        set_num_threads(1)
     generator = replicate_generator(seed, replicate)
     try:
         draw = scenario if isinstance(scenario, Scenario) else scenario(generator)

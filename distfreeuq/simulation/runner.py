@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Mapping
 from contextlib import closing, nullcontext
 from functools import partial
@@ -132,7 +131,7 @@ def simulate(
             desc="simulate",
             disable=not progress,
         )
-        run = partial(run_replicate, source, procedure, given, seed, os.getpid())
+        run = partial(run_replicate, source, procedure, given, seed)
         with bar, closing(as_completed(run, missing, n_jobs)) as replicates:
             for i, found in replicates:
                 check_same(tuple(next(iter(done.values()), found)), found, i)

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
-from distfreeuq._numerics.row_sums import column_sums, gram, mixture_sums
-from distfreeuq._numerics.spd import if_regular
+from distfreeuq._numerics.gram_sums import gram
+from distfreeuq._numerics.row_sums import column_sums, mixture_sums
+from distfreeuq._numerics.spd import factor_if_regular
 from distfreeuq.label_shift.bcts import (
     BiasCorrectedTemperature,
     information,
@@ -39,7 +40,7 @@ _UNSEEN = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Curvature:
+class LikelihoodCurvature:
     """The likelihood around its maximum.
 
     Attributes
@@ -69,14 +70,14 @@ class Curvature:
 
 def curvature_at(
     probs_target: FloatMatrix, weight: FloatArray, source_prior: FloatArray
-) -> Curvature:
+) -> LikelihoodCurvature:
     """Return the likelihood's curvature at the weights, in two passes."""
     m, n_classes = probs_target.shape
     density, sums = mixture_sums(probs_target, None, weight)
     rows = m - float(sums[-1])
     if rows == 0.0:
         zeros, every = np.zeros((n_classes, n_classes)), np.ones(n_classes, dtype=bool)
-        return Curvature(zeros, zeros[0], 0.0, every, ~every, zeros)
+        return LikelihoodCurvature(zeros, zeros[0], 0.0, every, ~every, zeros)
     scale = np.divide(1.0, density, out=np.zeros(m), where=density > 0)
     matrix, mean = gram(probs_target, scale) / rows, sums[:n_classes] / rows
     absent = source_prior == 0
@@ -89,20 +90,20 @@ def curvature_at(
     unscale = np.divide(1.0, root, out=np.zeros(n_classes), where=seen)
     scaled = unscale[:, None] * matrix * unscale
     # a correlation matrix: its largest eigenvalue is at most the number of classes
-    regular = if_regular(scaled, _FLAT * n_classes) if seen.all() else None
+    regular = factor_if_regular(scaled, _FLAT * n_classes) if seen.all() else None
     if regular is not None:
         flat, inverse = absent, regular.solve(np.diag(unscale)) * unscale[:, None]
-        return Curvature(matrix, mean, rows, flat, unseen, inverse)
+        return LikelihoodCurvature(matrix, mean, rows, flat, unseen, inverse)
     values, vectors = np.linalg.eigh(scaled)
     told = values > _FLAT * values[-1]
     flat = absent | (seen & (np.abs(vectors[:, ~told]) > 1e-6).any(axis=1))
     half = unscale[:, None] * vectors[:, told]
     inverse = (half / values[told]) @ half.T
-    return Curvature(matrix, mean, rows, flat, unseen, inverse)
+    return LikelihoodCurvature(matrix, mean, rows, flat, unseen, inverse)
 
 
 def covariance_of_weights(
-    curvature: Curvature, source_noise: FloatMatrix, n: int
+    curvature: LikelihoodCurvature, source_noise: FloatMatrix, n: int
 ) -> FloatMatrix:
     """Return the covariance of MLLS's weights; variances may be infinite."""
     n_classes = curvature.mean.size
@@ -136,7 +137,7 @@ def calibrated_noise(
     source_gram: FloatMatrix,
     calibration: BiasCorrectedTemperature,
     weight: FloatArray,
-    curvature: Curvature,
+    curvature: LikelihoodCurvature,
 ) -> FloatMatrix:
     """Return the covariance of u(X, Y), the fit of the calibration included.
 
@@ -150,7 +151,7 @@ def calibrated_noise(
         Sum over the source rows of f f', f calibrated.
     calibration : BiasCorrectedTemperature
     weight : ndarray (K,)
-    curvature : Curvature
+    curvature : LikelihoodCurvature
     """
     n, n_classes = samples.probs.shape
     present = np.isfinite(calibration.bias)
@@ -189,7 +190,7 @@ def _by_calibration(
     samples: Samples,
     calibration: BiasCorrectedTemperature,
     weight: FloatArray,
-    curvature: Curvature,
+    curvature: LikelihoodCurvature,
 ) -> FloatMatrix:
     """Return D, the derivative of E_Q s by (bias, slope), shape (K, K + 1)."""
     by_bias = np.diag(curvature.mean) - curvature.matrix * weight

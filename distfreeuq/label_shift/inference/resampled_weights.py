@@ -7,12 +7,13 @@ and MLLS resample rows: how often each row was drawn is its weight in the same s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
-from distfreeuq._numerics.threads import set_num_threads
+from distfreeuq._numerics.parallel import in_order
 from distfreeuq.label_shift.confusion import (
     Confusion,
     normalise,
@@ -81,14 +82,9 @@ def resample_rows(
     Each resample has a generator of its own, so that the number of processes changes
     nothing.
     """
-    from joblib import Parallel, delayed
-
     out = np.full((n_boot, samples.probs.shape[1]), np.nan)
-    tasks = (
-        delayed(_one_resample)(samples, refit, child, n_jobs != 1)
-        for child in generator.spawn(n_boot)
-    )
-    replicates = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
+    resample = partial(_one_resample, samples, refit)
+    replicates = in_order(resample, generator.spawn(n_boot), n_jobs)
     for i, (raw, prior) in enumerate(_shown(replicates, progress, n_boot)):
         if raw is not None:
             out[i] = normalise(raw, prior / prior.sum())
@@ -113,10 +109,7 @@ def _one_resample(
     samples: Samples,
     refit: Refit,
     generator: np.random.Generator,
-    in_a_process: bool,
 ) -> tuple[FloatArray | None, FloatArray]:
-    if in_a_process:
-        set_num_threads(1)
     drawn = [
         np.bincount(generator.integers(0, rows, rows), minlength=rows).astype(
             np.float64

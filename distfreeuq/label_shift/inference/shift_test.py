@@ -15,7 +15,7 @@ from scipy import special
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
-from distfreeuq._numerics.spd import if_regular
+from distfreeuq._numerics.spd import factor_if_regular
 
 _RANK = 1e-13
 """Variance below which a direction of the predictions has none, relative to their mean
@@ -92,7 +92,7 @@ def compare_means(
     # predictions sum to one: the last class adds nothing
     gap, covariance = (mean_source - mean_target)[:-1], covariance[:-1, :-1]
     floor = _RANK * float(np.trace(gram_source) + np.trace(gram_target)) / (n + m)
-    regular = if_regular(covariance, floor)
+    regular = factor_if_regular(covariance, floor)
     if regular is not None:
         squares, df = float(gap @ regular.solve(gap)), gap.size
     else:

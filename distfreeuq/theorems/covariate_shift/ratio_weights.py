@@ -10,7 +10,8 @@ import numpy as np
 from scipy import special
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
-from distfreeuq.density_ratios.diagnostics import auc_interval, effective_sample_size
+from distfreeuq._numerics.sample_weights import effective_sample_size
+from distfreeuq.density_ratios.diagnostics import auc_interval
 from distfreeuq.density_ratios.estimation import density_ratio
 from distfreeuq.density_ratios.nearest_neighbors import fit_neighbours
 from distfreeuq.density_ratios.weight_pipeline import STAGES, Conditioning, condition

@@ -10,7 +10,7 @@ import numpy as np
 
 from distfreeuq import bounds, metrics, scenarios
 from distfreeuq._base.array_types import BoolArray, FloatArray, IntArray
-from distfreeuq.density_ratios.diagnostics import effective_sample_size
+from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.theorems.draws.finite_shift import (
     SAME,
     FiniteShift,

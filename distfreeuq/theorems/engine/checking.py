@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import RandomState
 from distfreeuq._base.arrays import describe
 from distfreeuq._base.random_streams import stream
-from distfreeuq._numerics.parallel import workers
-from distfreeuq._numerics.threads import get_num_threads, set_num_threads
+from distfreeuq._numerics.parallel import Workers
 from distfreeuq.exceptions import DistFreeWarning
 from distfreeuq.theorems.engine import registry
 from distfreeuq.theorems.engine.claims import Claim
@@ -265,24 +263,23 @@ class _Run:
 
 def _run_all(runs: list[_Run], seed: int, n_jobs: int, progress: bool) -> None:
     """Draw and look in rounds, until every experiment has ended."""
-    from joblib import delayed
     from tqdm import tqdm
 
     with (
         tqdm(total=len(runs), disable=not progress, desc="verify") as bar,
-        workers(n_jobs) as parallel,
+        Workers(n_jobs) as workers,
     ):
         while under_way := [run for run in runs if not run.ended]:
             tasks = [(run, batch) for run in under_way for batch in run.next_batches()]
-            found = parallel(
-                delayed(_count)(
+            batches = (
+                _Batch(
                     run.experiment,
                     run.plan.batch,
                     _batch_seed(seed, run.theorem, run.experiment.name, batch),
-                    n_jobs != 1,
                 )
                 for run, batch in tasks
             )
+            found = workers.run(_count, batches)
             last = {id(run): i for i, (run, _) in enumerate(tasks)}
             for i, ((run, _), counted) in enumerate(zip(tasks, found, strict=True)):
                 run.add(*counted)
@@ -291,30 +288,23 @@ def _run_all(runs: list[_Run], seed: int, n_jobs: int, progress: bool) -> None:
                     bar.update(run.ended)
 
 
-def _count(
-    experiment: Experiment,
-    n_draws: int,
-    seed: np.random.SeedSequence,
-    in_a_worker: bool,
-) -> tuple[dict[str, int], float]:
-    """Return one batch's counts and seconds."""
+class _Batch(NamedTuple):
+    """Draws of one experiment with a seed of their own."""
+
+    experiment: Experiment
+    n_draws: int
+    seed: np.random.SeedSequence
+
+
+def _count(batch: _Batch) -> tuple[dict[str, int], float]:
+    """Return a batch's counts and seconds."""
     start = time.process_time()
-    generator = np.random.Generator(np.random.PCG64(seed))
-    with _threads(1 if in_a_worker else get_num_threads()), warnings.catch_warnings():
+    generator = np.random.Generator(np.random.PCG64(batch.seed))
+    with warnings.catch_warnings():
         # calibration sets too small, on purpose or by chance, are part of the claims
         warnings.simplefilter("ignore", DistFreeWarning)
-        counts = experiment.count(generator, n_draws)
+        counts = batch.experiment.count(generator, batch.n_draws)
     return counts, time.process_time() - start
-
-
-@contextmanager
-def _threads(n: int) -> Iterator[None]:
-    before = get_num_threads()
-    set_num_threads(n)
-    try:
-        yield
-    finally:
-        set_num_threads(before)
 
 
 def _batch_seed(

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from distfreeuq import __version__
+from distfreeuq._version import __version__
 from distfreeuq.exceptions import InputError
 from distfreeuq.theorems.engine import registry
 from distfreeuq.theorems.engine.checking import verify

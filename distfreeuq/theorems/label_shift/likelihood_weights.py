@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
-from distfreeuq._numerics.mixture_likelihood import maximise_likelihood
+from distfreeuq._numerics.mixture_likelihood import maximize_likelihood
 from distfreeuq.label_shift.bcts import fit_bcts
 from distfreeuq.label_shift.inference.intervals import normal_intervals, standard_errors
 from distfreeuq.label_shift.inference.likelihood_covariance import (
@@ -149,7 +149,7 @@ def one_sample_calibrated(pair: Pair) -> FloatArray:
     probs, labels, target = pair
     p = probs.mean(axis=0)
     calibrated = fit_bcts(probs, labels).apply(target)
-    weights: FloatArray = maximise_likelihood(calibrated, p).prior / p
+    weights: FloatArray = maximize_likelihood(calibrated, p).prior / p
     return weights
 
 

@@ -13,8 +13,8 @@ from distfreeuq._base.array_types import BoolArray, FloatMatrix
 from distfreeuq.bounds import clopper_pearson
 from distfreeuq.label_shift.confusion import (
     Confusion,
-    conditioning,
     exact_region,
+    invertibility,
     norm_region,
     solve,
 )
@@ -107,7 +107,7 @@ def without_union(confusion: Confusion, delta: float) -> Polytope:
 
 def too_fast(confusion: Confusion, delta: float) -> Box:
     """Return the ball with deviations of order 1/N in place of 1/sqrt(N)."""
-    raw, room = solve(confusion), conditioning(confusion).smallest
+    raw, room = solve(confusion), invertibility(confusion).smallest
     assert raw is not None
     factor = 1.0 + math.sqrt(2.0 * math.log(2.0 / delta))
     radius = factor * (1.0 / confusion.m + np.abs(raw).max() / confusion.n) / room

@@ -5,12 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
+from distfreeuq._numerics.sample_weights import effective_sample_size, largest_share
 from distfreeuq.bounds import renyi_divergence, renyi_from_weights
-from distfreeuq.density_ratios.diagnostics import (
-    auc_interval,
-    effective_sample_size,
-    largest_share,
-)
+from distfreeuq.density_ratios.diagnostics import auc_interval
 from distfreeuq.density_ratios.kliep import coefficients
 from distfreeuq.density_ratios.nearest_neighbors import fit_neighbours
 from distfreeuq.density_ratios.tempering import fit_inverse_temperature

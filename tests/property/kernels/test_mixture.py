@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 import distfreeuq as dfu
 from distfreeuq._kernels import _mixture as kernels
-from distfreeuq._numerics.mixture_likelihood import maximise_likelihood
-from distfreeuq._numerics.spd import if_regular
+from distfreeuq._numerics.mixture_likelihood import maximize_likelihood
+from distfreeuq._numerics.spd import factor_if_regular
 from distfreeuq.label_shift.bcts import FLOOR, fit_bcts, loss_sums
 from distfreeuq.label_shift.confusion import (
     Confusion,
-    conditioning,
     exact_region,
+    invertibility,
     normalise,
     solve,
 )
@@ -242,7 +242,7 @@ def test_hard_bbse_solves_its_equation_or_says_it_cannot(drawn):
     raw = solve(confusion)
     if raw is None:
         assert np.linalg.matrix_rank(confusion.matrix) < k
-        assert conditioning(confusion).condition_number == np.inf
+        assert invertibility(confusion).condition_number == np.inf
         return
     # counts below 10 have determinants of at least one, if any
     np.testing.assert_allclose(
@@ -283,7 +283,7 @@ def test_the_likelihood_is_maximal_to_the_optimality_conditions(seed, k, m):
     prior = rng.dirichlet(np.full(k, 2.0))
     weight = rng.integers(0, 3, m).astype(np.float64)
     weight[0] = 1.0
-    fit = maximise_likelihood(probs, prior, weight)
+    fit = maximize_likelihood(probs, prior, weight)
     assert fit.prior.sum() == pytest.approx(1.0, abs=1e-12)
     assert (fit.prior >= 0).all()
     scaled = probs / prior
@@ -292,7 +292,7 @@ def test_the_likelihood_is_maximal_to_the_optimality_conditions(seed, k, m):
     np.testing.assert_allclose(g[fit.prior > 0], 1.0, atol=1e-8)
     # counting a row twice is writing it twice
     repeated = np.repeat(probs, weight.astype(int), axis=0)
-    again = maximise_likelihood(repeated, prior)
+    again = maximize_likelihood(repeated, prior)
     assert again.log_likelihood == pytest.approx(fit.log_likelihood, abs=1e-9)
 
 
@@ -323,7 +323,7 @@ def test_large_problems_reach_the_same_optimality_conditions(probs, prior, dtype
     fits = []
     for threads in (1, 3):
         dfu.set_num_threads(threads)
-        fits.append(maximise_likelihood(probs, prior))
+        fits.append(maximize_likelihood(probs, prior))
     dfu.set_num_threads(before)
     np.testing.assert_array_equal(fits[0].prior, fits[1].prior)
     scaled = probs.astype(np.float64) / prior
@@ -338,7 +338,7 @@ def test_cholesky_is_for_matrices_without_doubt(seed, k, least):
     vectors = np.linalg.qr(rng.normal(size=(k, k)))[0]
     values = np.append(rng.uniform(1.0, 2.0, k - 1), least)
     matrix = vectors * values @ vectors.T
-    regular = if_regular(matrix, 1e-10)
+    regular = factor_if_regular(matrix, 1e-10)
     assert (regular is None) == (least < 1.0)
     if regular is not None:
         right = rng.normal(size=(k, 2))

@@ -35,7 +35,7 @@ def test_from_weights_by_hand():
 
 
 def test_order_two_is_rows_per_effective_row():
-    from distfreeuq.density_ratios.diagnostics import effective_sample_size
+    from distfreeuq._numerics.sample_weights import effective_sample_size
 
     weights = np.random.default_rng(0).exponential(size=50)
     expected = 50 / effective_sample_size(weights)

@@ -232,7 +232,7 @@ def test_logistic_beyond_newton():
     rng = np.random.default_rng(0)
     x, is_target = rng.normal(size=(60, 450)), np.arange(60) % 2 == 0
     rows = LogisticLearner(x, is_target, ridge=2.0).rows
-    theta, metric = rows.fit_everyone()
+    theta, metric = rows.fit_all()
     assert metric is None
     gradient = rows.evaluate(theta[:, None], np.ones((60, 1)))[1]
     assert np.abs(gradient).max() < 1e-7

@@ -7,7 +7,7 @@ import pytest
 from scipy import special
 
 import distfreeuq as dfu
-from distfreeuq._numerics.mixture_likelihood import maximise_likelihood
+from distfreeuq._numerics.mixture_likelihood import maximize_likelihood
 from distfreeuq.label_shift.confusion import Confusion, exact_region, hard_covariance
 from distfreeuq.label_shift.inference.anderson_rubin import (
     AndersonRubin,
@@ -345,7 +345,7 @@ def test_calibration_is_applied_to_both_samples():
     assert (np.abs(fit.label_weight - truth) < 4 * fit.std_err).all()
     assert (fit.std_err < 0.1).all()
     # what a peer does: the prior of calibrated rows, the likelihood of raw ones
-    wrong = maximise_likelihood(distort(target), fit.source_prior).prior
+    wrong = maximize_likelihood(distort(target), fit.source_prior).prior
     assert (np.abs(wrong / fit.source_prior - truth) > 8 * fit.std_err).any()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import distfreeuq as dfu
-from distfreeuq._numerics.mixture_likelihood import maximise_likelihood
+from distfreeuq._numerics.mixture_likelihood import maximize_likelihood
 from distfreeuq.label_shift.posterior import reweight
 from distfreeuq.label_shift.regularized_solution import regularised_solution
 
@@ -71,7 +71,7 @@ def test_rlls(case):
 def test_mlls(case):
     probs = np.array(case["inputs"]["probs_target"])
     prior, expected = np.array(case["inputs"]["p_source"]), case["expected"]
-    fit = maximise_likelihood(probs, prior)
+    fit = maximize_likelihood(probs, prior)
     tolerance = {"rtol": case.get("tol", 1e-9), "atol": 1e-12}
     np.testing.assert_allclose(fit.prior, expected["q"], **tolerance)
     if "w" in expected:

@@ -13,8 +13,8 @@ from distfreeuq._numerics.networks import (
     initial_parameters,
     minibatches,
     softmax_loss,
-    standardisation,
 )
+from distfreeuq._numerics.standardization import center_and_scale
 
 
 def numerical_gradient(function, array, step=1e-6):
@@ -98,13 +98,13 @@ def test_dropout_keeps_the_mean():
 
 def test_constant_columns_are_only_centred():
     x = np.array([[1e9, 0.0, 1.0], [1e9, 0.0, 3.0]])
-    center, scale = standardisation(x)
+    center, scale = center_and_scale(x)
     assert center.tolist() == [1e9, 0.0, 2.0]
     assert scale.tolist() == [1.0, 1.0, 1.0]
     thirds = np.full((50, 1), 1 / 3)
-    assert standardisation(thirds)[1] == 1.0
+    assert center_and_scale(thirds)[1] == 1.0
     small = np.array([[3.0], [3.0 + 1e-6]])
-    assert standardisation(small)[1] < 1e-6
+    assert center_and_scale(small)[1] < 1e-6
 
 
 def two_moons(n, rng):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from distfreeuq._numerics.newton import Curvature, minimise_convex
+from distfreeuq._numerics.newton import FactoredHessian, minimize_convex
 
 NONE = np.zeros((1, 0))
 
@@ -21,12 +21,12 @@ class Counted:
 
     def curvature(self, x):
         self.hessians += 1
-        return Curvature(np.array([[self.bend(x[0])]]), NONE)
+        return FactoredHessian(np.array([[self.bend(x[0])]]), NONE)
 
 
 def test_a_quadratic_takes_one_step():
     problem = Counted(lambda x: (x - 3) ** 2, lambda x: 2 * (x - 3), lambda x: 2.0)
-    found = minimise_convex(problem.evaluate, problem.curvature, np.zeros(1))
+    found = minimize_convex(problem.evaluate, problem.curvature, np.zeros(1))
     assert found[0] == pytest.approx(3.0, abs=1e-15)
     assert (problem.gradients, problem.hessians) == (2, 1)
 
@@ -38,7 +38,7 @@ def test_a_loss_without_a_minimum_ends_where_rounding_does():
         lambda x: -1.0 / (1.0 + np.exp(x)),
         lambda x: np.exp(-x) / (1.0 + np.exp(-x)) ** 2,
     )
-    found = minimise_convex(problem.evaluate, problem.curvature, np.zeros(1))
+    found = minimize_convex(problem.evaluate, problem.curvature, np.zeros(1))
     assert np.isfinite(found[0])
     assert found[0] > 30.0
     assert problem.hessians < 80
@@ -51,9 +51,9 @@ def test_a_rough_metric_is_kept_while_hessians_are_dearer_than_steps():
             lambda x: 2 * x + 0.4 * x**3,
             lambda x: 2 + 1.2 * x**2,
         )
-        rough = Curvature(np.array([[2.2]]), NONE)
+        rough = FactoredHessian(np.array([[2.2]]), NONE)
         start = np.array([0.5])
-        found = minimise_convex(
+        found = minimize_convex(
             problem.evaluate, problem.curvature, start, metric=rough, price=price
         )
         assert found[0] == pytest.approx(0.0, abs=1e-9)
