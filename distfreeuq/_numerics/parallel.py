@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Generator, Iterable
+from contextlib import ExitStack
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
@@ -66,6 +67,7 @@ class Workers:
         from joblib import Parallel
 
         self._n_jobs = n_jobs
+        self._open = ExitStack()
         return_as = "generator" if ordered else "generator_unordered"
         try:
             self._parallel = Parallel(n_jobs, backend=backend, return_as=return_as)
@@ -74,12 +76,15 @@ class Workers:
 
     def __enter__(self) -> Workers:
         """Start them."""
-        self._parallel.__enter__()
+        # Tasks that catch warnings in several threads of this process put the filters
+        # back in any order: the user's own are kept here.
+        self._open.enter_context(warnings.catch_warnings())
+        self._open.enter_context(self._parallel)
         return self
 
     def __exit__(self, *failure: object) -> None:
         """End them."""
-        self._parallel.__exit__(*failure)
+        self._open.close()
 
     def run(
         self, function: Callable[[Item], Output], items: Iterable[Item]

@@ -1,5 +1,8 @@
 """Workers of any kind: the same numbers, and the user's threads as they were."""
 
+import time
+import warnings
+
 import joblib
 import numpy as np
 import pytest
@@ -138,6 +141,24 @@ def test_a_task_that_sets_its_threads_leaves_all_others(backend):
         later = dfu.simulate(uniform, threads_in_a_task, 20, rng=1, n_jobs=2)
     assert later.values[:, 1].tolist() == [1.0] * 20
     assert dfu.get_num_threads() == 3
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_tasks_that_catch_warnings_leave_the_filters(backend):
+    """Threads put the filters back in any order, and would swallow later warnings."""
+    before = list(warnings.filters)
+    for _ in range(5):
+        with joblib.parallel_config(backend=backend):
+            list(parallel.in_order(catch_warnings, range(40), 2))
+        assert list(warnings.filters) == before
+        with pytest.warns(UserWarning, match="later"):
+            warnings.warn("later", stacklevel=1)
+
+
+def catch_warnings(item):
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("always")
+        time.sleep(0.001 * (item % 3))
 
 
 def negative(item):
