@@ -4,8 +4,8 @@ from importlib import import_module
 from typing import Any
 
 from distfreeuq import bounds, metrics, scenarios
+from distfreeuq._numerics.num_threads import get_num_threads, set_num_threads
 from distfreeuq._numerics.quantiles import weighted_quantile
-from distfreeuq._numerics.threads import get_num_threads, set_num_threads
 from distfreeuq._version import __version__
 from distfreeuq.assessment.calibration_results import CalibrationComparisonResult
 from distfreeuq.assessment.one_classifier import assess

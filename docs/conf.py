@@ -1,6 +1,7 @@
 """Sphinx settings: everything offline, warnings are errors (see the Makefile)."""
 
 import os
+import sys
 from importlib.metadata import files
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from sphinx.util.fileutil import copy_asset
 from distfreeuq import __version__
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
 
 project = "distfreeuq"
 author = "the distfreeuq developers"
@@ -85,7 +87,18 @@ def copy_vignettes(app: Sphinx) -> None:
             copy.write_text(text, encoding="utf-8")
 
 
+def draw_import_graph(app: Sphinx) -> None:
+    """Draw the figure of the page on architecture from the code as it is."""
+    import import_graph
+
+    folder = HERE / "generated"
+    folder.mkdir(exist_ok=True)
+    imports = import_graph.read_imports(import_graph.read_sources())
+    import_graph.draw(imports, folder / "import_graph.svg")
+
+
 def setup(app: Sphinx) -> None:
     """Connect."""
     app.connect("builder-inited", copy_vignettes)
+    app.connect("builder-inited", draw_import_graph)
     app.connect("build-finished", copy_mathjax)

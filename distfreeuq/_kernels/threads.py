@@ -24,14 +24,13 @@ def get_num_threads() -> int:
     >>> dfu.get_num_threads() >= 1
     True
     """
-    own: int | None = getattr(_here, "num_threads", None)
-    return _num_threads if own is None else own
+    return _own_number() or _num_threads
 
 
 def use_threads(n: int) -> None:
     """Set the number of threads, already checked; a worker's until its task ends."""
     global _num_threads
-    if getattr(_here, "num_threads", None) is None:
+    if _own_number() is None:
         _num_threads = n
     else:
         _here.num_threads = n
@@ -40,7 +39,7 @@ def use_threads(n: int) -> None:
 @contextmanager
 def one_thread_here() -> Iterator[None]:
     """Let kernels that this thread of Python calls use one thread, others as before."""
-    before = getattr(_here, "num_threads", None)
+    before = _own_number()
     _here.num_threads = 1
     try:
         yield
@@ -50,7 +49,14 @@ def one_thread_here() -> Iterator[None]:
 
 def threads_for(n_entries: int) -> int:
     """Return the threads that pay off for a matrix of this many entries."""
-    return max(1, min(get_num_threads(), n_entries // _WORK_PER_THREAD))
+    number = _own_number() or _num_threads
+    return max(1, min(number, n_entries // _WORK_PER_THREAD))
+
+
+def _own_number() -> int | None:
+    """Return the number that holds for this thread of Python alone, if there is one."""
+    number: int | None = getattr(_here, "num_threads", None)
+    return number
 
 
 def _start_with_one() -> None:
