@@ -11,8 +11,16 @@ from distfreeuq._kernels import _checks
 _WORK_PER_THREAD = 1 << 15
 
 _num_threads = _checks._max_threads()
-# What a worker uses in place of `_num_threads`; each thread of Python has its own.
-_here = threading.local()
+
+
+class _Here(threading.local):
+    """What one thread of Python has for itself."""
+
+    # Where it is set, kernels use so many threads in place of `_num_threads`.
+    num_threads: int | None = None
+
+
+_here = _Here()
 
 
 def get_num_threads() -> int:
@@ -24,13 +32,13 @@ def get_num_threads() -> int:
     >>> dfu.get_num_threads() >= 1
     True
     """
-    return _own_number() or _num_threads
+    return _here.num_threads or _num_threads
 
 
 def use_threads(n: int) -> None:
     """Set the number of threads, already checked; a worker's until its task ends."""
     global _num_threads
-    if _own_number() is None:
+    if _here.num_threads is None:
         _num_threads = n
     else:
         _here.num_threads = n
@@ -39,7 +47,7 @@ def use_threads(n: int) -> None:
 @contextmanager
 def one_thread_here() -> Iterator[None]:
     """Let kernels that this thread of Python calls use one thread, others as before."""
-    before = _own_number()
+    before = _here.num_threads
     _here.num_threads = 1
     try:
         yield
@@ -49,14 +57,8 @@ def one_thread_here() -> Iterator[None]:
 
 def threads_for(n_entries: int) -> int:
     """Return the threads that pay off for a matrix of this many entries."""
-    number = _own_number() or _num_threads
+    number = _here.num_threads or _num_threads
     return max(1, min(number, n_entries // _WORK_PER_THREAD))
-
-
-def _own_number() -> int | None:
-    """Return the number that holds for this thread of Python alone, if there is one."""
-    number: int | None = getattr(_here, "num_threads", None)
-    return number
 
 
 def _start_with_one() -> None:

@@ -38,7 +38,7 @@ class BlockPolicy(NamedTuple):
     def count(self, work: int, n_sums: int = 1) -> int:
         """Return the number of blocks for so much work that ends in `n_sums` sums."""
         least = max(self.smallest, self.work_per_sum * n_sums)
-        return max(1, min(work // least, self.count_for_any_work(n_sums)))
+        return max(1, min(self.most, work // least, self.room // n_sums))
 
     def count_for_any_work(self, n_sums: int) -> int:
         """Return the number of blocks where rows come in chunks of any size."""
