@@ -8,6 +8,7 @@ import ast
 import importlib
 import importlib.util
 import inspect
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -251,10 +252,12 @@ def test_public_functions_do_not_call_public_functions():
     assert found - KNOWN.get("calls_of_public", set()) == set()
 
 
-def test_every_package_has_a_layer():
-    assert {import_graph.room_of(module) for module in SOURCES} == {
-        room for layer in import_graph.LAYERS for room in layer
-    }
+def test_every_package_has_a_layer_and_a_line_on_the_page():
+    rooms = {room for layer in import_graph.LAYERS for room in layer}
+    assert {import_graph.room_of(module) for module in SOURCES} == rooms
+    page = SCRIPT.with_name("architecture.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `?(\w+)`? \|", page, flags=re.MULTILINE)
+    assert sorted(listed) == sorted([*rooms, "package"])
 
 
 # ----------------------------------------------------------- checks that can fail
