@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
-from distfreeuq._kernels import _mixture
+from distfreeuq._kernels import _gram
 from distfreeuq._kernels.threads import threads_for
 
 _MAX_BLOCKS = 8
@@ -35,7 +35,7 @@ class Gram:
 
     def add(self, rows: FloatMatrix, weights: FloatArray) -> None:
         """Add the products weight_i row_i row_i' of some rows."""
-        _mixture._gram_rows(
+        _gram._gram_rows(
             rows,
             np.sqrt(weights),
             self._single,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from distfreeuq._base.arguments import UncheckedProbs
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
-from distfreeuq._kernels import _mixture
+from distfreeuq._kernels import _gram, _mixture
 from distfreeuq._kernels.threads import threads_for
 
 _MAX_BLOCKS = 64
@@ -113,5 +113,5 @@ def gram(
     n, n_classes = probs.shape
     partial = partial_sums(n, n_classes, n_classes)
     scale = _EVERY_ROW_ONCE if row_scale is None else row_scale
-    _mixture._gram_rows(probs, scale, single, partial, threads_for(probs.size))
+    _gram._gram_rows(probs, scale, single, partial, threads_for(probs.size))
     return add_up(partial)
