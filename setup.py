@@ -10,43 +10,55 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-FAMILIES = [
-    "_bins",
-    "_bootstrap",
-    "_checks",
-    "_logistic",
-    "_mixture",
-    "_quantile",
-    "_root_search",
-    "_row_stats",
-    "_scores",
-    "_softmax",
-]
+FAMILIES = sorted(path.stem for path in Path("src_c").glob("_*.pyx"))
 DEBUG = os.environ.get("DISTFREEUQ_DEBUG") == "1"
+
+
+def links(flags: list[str], program: str) -> bool:
+    """Return whether this compiler makes a program with these flags."""
+    compiler = (sysconfig.get_config_var("CC") or "cc").split()
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "probe.c")
+        source.write_text(program)
+        probe = [*flags, str(source), "-o", str(source.with_suffix(""))]
+        try:
+            subprocess.run([*compiler, *probe], check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            return False
+    return True
 
 
 def openmp_flags() -> list[str]:
     """Return the OpenMP flags of this compiler, or none if it cannot link OpenMP."""
+    if os.environ.get("DISTFREEUQ_OPENMP") == "0":
+        return []
     if sys.platform == "win32":
         return ["/openmp"]
-    compiler = (sysconfig.get_config_var("CC") or "cc").split()
     program = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder, "probe.c")
-        source.write_text(program)
-        probe = ["-fopenmp", str(source), "-o", str(source.with_suffix(""))]
-        try:
-            subprocess.run([*compiler, *probe], check=True, capture_output=True)
-        except (OSError, subprocess.CalledProcessError):
-            return []
-    return ["-fopenmp"]
+    return ["-fopenmp"] if links(["-fopenmp"], program) else []
 
 
-openmp = [] if os.environ.get("DISTFREEUQ_OPENMP") == "0" else openmp_flags()
-# Contraction would give fused multiply-adds on some machines and not on others. Nobody
-# traps floating-point exceptions here; saying so lets comparisons vectorise.
-arithmetic = ["-O3", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"]
-compile_args = [] if sys.platform == "win32" else [*arithmetic, "-g0"]
+def simd_flags() -> list[str]:
+    """Return the flags for `omp simd` pragmas without OpenMP's threads, if there are any.
+
+    These pragmas say in which order sums may be taken: with them, results do not depend
+    on whether OpenMP was there.
+    """
+    if sys.platform != "win32" and links(
+        ["-fopenmp-simd"], "int main(void) { return 0; }\n"
+    ):
+        return ["-fopenmp-simd", "-DSIMD_PRAGMAS"]
+    return []
+
+
+openmp = openmp_flags()
+if sys.platform == "win32":
+    compile_args = ["/std:c11", *openmp]
+else:
+    # Contraction would give fused multiply-adds on some machines and not on others. No
+    # kernel traps floating-point exceptions; saying so lets comparisons vectorise.
+    arithmetic = ["-O3", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"]
+    compile_args = [*arithmetic, "-g0", *(openmp or simd_flags())]
 
 setup(
     options={"build_ext": {"parallel": os.cpu_count()}},
@@ -57,7 +69,7 @@ setup(
                 [f"src_c/{family}.pyx"],
                 include_dirs=["src_c"],
                 depends=[str(header) for header in Path("src_c").glob("*.h")],
-                extra_compile_args=compile_args + openmp,
+                extra_compile_args=compile_args,
                 extra_link_args=openmp,
             )
             for family in FAMILIES

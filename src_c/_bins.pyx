@@ -13,11 +13,11 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 cdef enum:
     TABLE_SIZE = 4096  # buckets of the table of edges: 16 KiB, half of a level-1 cache
 
+# `const void *` and `void *` are float or double: the C compiler chooses (portability.h).
 cdef extern from "cell_sums.h" nogil:
-    void sum_cells_f32(const float *, const int64_t *, const double *, double *,
-                       ptrdiff_t, ptrdiff_t, ptrdiff_t)
-    void sum_cells_f64(const double *, const int64_t *, const double *, double *,
-                       ptrdiff_t, ptrdiff_t, ptrdiff_t)
+    void sum_cells(
+        const void *rows, ptrdiff_t K, const int64_t *cells, const double *weights,
+        ptrdiff_t start, ptrdiff_t stop, double *totals)
 
 
 cdef inline ptrdiff_t _bucket(floating value, ptrdiff_t size) noexcept nogil:
@@ -318,9 +318,5 @@ def _sum_cells(
     for b in prange(n_blocks, nogil=True, num_threads=threads, schedule="static"):
         start = b * n // n_blocks
         stop = (b + 1) * n // n_blocks
-        if floating is float:
-            sum_cells_f32(&rows[0, 0], &cells[0], &weights[0], &totals[b, 0, 0],
-                          K, start, stop)
-        else:
-            sum_cells_f64(&rows[0, 0], &cells[0], &weights[0], &totals[b, 0, 0],
-                          K, start, stop)
+        sum_cells(
+            &rows[0, 0], K, &cells[0], &weights[0], start, stop, &totals[b, 0, 0])

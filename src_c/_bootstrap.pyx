@@ -9,14 +9,15 @@ from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
 
 
+# `const void *` and `void *` are float or double: the C compiler chooses (portability.h).
 cdef extern from "bootstrap.h" nogil:
     int SAMPLES
-    void sum_cells_of_samples(const int64_t *, const int32_t *, const double *, const double *,
-                              const uint16_t *, ptrdiff_t, double *)
-    void sum_columns_of_samples_f32(const float *, ptrdiff_t, const double *, const uint16_t *,
-                                    ptrdiff_t, double *)
-    void sum_columns_of_samples_f64(const double *, ptrdiff_t, const double *,
-                                    const uint16_t *, ptrdiff_t, double *)
+    void sum_cells_of_samples(
+        const int64_t *first, const int32_t *cells, const double *values,
+        const double *base, const uint16_t *counts, ptrdiff_t n, double *sums)
+    void sum_columns_of_samples(
+        const void *probs, ptrdiff_t K, const double *base, const uint16_t *counts,
+        ptrdiff_t n, double *totals)
 
 _SAMPLES = SAMPLES
 
@@ -62,9 +63,5 @@ def _sum_columns_of_samples(
     if n == 0:
         return
     with nogil:
-        if floating is float:
-            sum_columns_of_samples_f32(&probs[0, 0], K, &weights[0], &counts[0, 0], n,
-                                       &out[0, 0])
-        else:
-            sum_columns_of_samples_f64(&probs[0, 0], K, &weights[0], &counts[0, 0], n,
-                                       &out[0, 0])
+        sum_columns_of_samples(&probs[0, 0], K, &weights[0], &counts[0, 0], n,
+                                   &out[0, 0])

@@ -7,13 +7,13 @@ from libc.stddef cimport ptrdiff_t
 from _common cimport chunk_stop, count_chunks, max_threads, rows_per_chunk
 
 
+# `const void *` and `void *` are float or double: the C compiler chooses (portability.h).
 cdef extern from "row_checks.h" nogil:
-    ptrdiff_t first_non_simplex_row_f32(
-        const float *, ptrdiff_t, double, ptrdiff_t, ptrdiff_t)
-    ptrdiff_t first_non_simplex_row_f64(
-        const double *, ptrdiff_t, double, ptrdiff_t, ptrdiff_t)
-    ptrdiff_t first_non_finite_row_f32(const float *, ptrdiff_t, ptrdiff_t, ptrdiff_t)
-    ptrdiff_t first_non_finite_row_f64(const double *, ptrdiff_t, ptrdiff_t, ptrdiff_t)
+    ptrdiff_t first_non_simplex_row(
+        const void *matrix, ptrdiff_t K, double tolerance, ptrdiff_t start,
+        ptrdiff_t stop)
+    ptrdiff_t first_non_finite_row(
+        const void *matrix, ptrdiff_t K, ptrdiff_t start, ptrdiff_t stop)
 
 
 def _max_threads():
@@ -25,14 +25,9 @@ cdef inline ptrdiff_t _first_bad_in_chunk(
     const floating *matrix, ptrdiff_t K, bint simplex, double tolerance,
     ptrdiff_t start, ptrdiff_t stop
 ) noexcept nogil:
-    if floating is float:
-        if simplex:
-            return first_non_simplex_row_f32(matrix, K, tolerance, start, stop)
-        return first_non_finite_row_f32(matrix, K, start, stop)
-    else:
-        if simplex:
-            return first_non_simplex_row_f64(matrix, K, tolerance, start, stop)
-        return first_non_finite_row_f64(matrix, K, start, stop)
+    if simplex:
+        return first_non_simplex_row(matrix, K, tolerance, start, stop)
+    return first_non_finite_row(matrix, K, start, stop)
 
 
 def _first_bad_row(

@@ -12,31 +12,26 @@ from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t
 
 
+# `const void *` and `void *` are float or double: the C compiler chooses (portability.h).
 cdef extern from "linear_softmax.h" nogil:
-    int add_linear_nll_f32(
-        const float *, ptrdiff_t, const int64_t *, const double *, const double *,
-        const double *, ptrdiff_t, ptrdiff_t, double *)
-    int add_linear_nll_f64(
-        const double *, ptrdiff_t, const int64_t *, const double *, const double *,
-        const double *, ptrdiff_t, ptrdiff_t, double *)
-    int add_linear_products_f32(
-        int, const float *, ptrdiff_t, const int64_t *, const double *, const double *,
-        const double *, ptrdiff_t, ptrdiff_t, double *)
-    int add_linear_products_f64(
-        int, const double *, ptrdiff_t, const int64_t *, const double *, const double *,
-        const double *, ptrdiff_t, ptrdiff_t, double *)
-    int linear_softmax_f32(
-        const float *, ptrdiff_t, const double *, const double *, ptrdiff_t, ptrdiff_t,
-        float *)
-    int linear_softmax_f64(
-        const double *, ptrdiff_t, const double *, const double *, ptrdiff_t, ptrdiff_t,
-        double *)
+    int add_linear_nll(
+        const void *logits, ptrdiff_t K, const int64_t *labels, const double *weights,
+        const double *coef, const double *bias, ptrdiff_t start, ptrdiff_t stop,
+        double *sums)
+    int add_linear_products(
+        const void *logits, ptrdiff_t K, const int64_t *labels, const double *weights,
+        const double *coef, const double *bias, int scores, ptrdiff_t start,
+        ptrdiff_t stop, double *sums)
+    int linear_softmax(
+        const void *logits, ptrdiff_t K, const double *coef, const double *bias,
+        ptrdiff_t start, ptrdiff_t stop, void *out)
 
 
 cdef extern from "logistic_loss.h" nogil:
     void add_logistic_losses(
-        const double *, ptrdiff_t, const double *, const double *, ptrdiff_t,
-        const double *, ptrdiff_t, ptrdiff_t, double *)
+        const double *design, ptrdiff_t p, const double *targets, const double *weights,
+        ptrdiff_t r, const double *parameters, ptrdiff_t start, ptrdiff_t stop,
+        double *sums)
 
 
 def _sum_linear_nll(
@@ -55,14 +50,9 @@ def _sum_linear_nll(
     if n == 0:
         return
     for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
-        if floating is float:
-            failures += add_linear_nll_f32(
-                &logits[0, 0], K, &labels[0], &weights[0], &coef[0, 0], &bias[0],
-                n * b // B, n * (b + 1) // B, &sums[b, 0])
-        else:
-            failures += add_linear_nll_f64(
-                &logits[0, 0], K, &labels[0], &weights[0], &coef[0, 0], &bias[0],
-                n * b // B, n * (b + 1) // B, &sums[b, 0])
+        failures += add_linear_nll(
+            &logits[0, 0], K, &labels[0], &weights[0], &coef[0, 0], &bias[0],
+            n * b // B, n * (b + 1) // B, &sums[b, 0])
     if failures:
         raise MemoryError("no memory for a block of rows")
 
@@ -87,14 +77,9 @@ def _sum_linear_products(
     if n == 0:
         return
     for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
-        if floating is float:
-            failures += add_linear_products_f32(
-                scores, &logits[0, 0], K, &labels[0], &weights[0], &coef[0, 0], &bias[0],
-                n * b // B, n * (b + 1) // B, &sums[b, 0, 0])
-        else:
-            failures += add_linear_products_f64(
-                scores, &logits[0, 0], K, &labels[0], &weights[0], &coef[0, 0], &bias[0],
-                n * b // B, n * (b + 1) // B, &sums[b, 0, 0])
+        failures += add_linear_products(
+            &logits[0, 0], K, &labels[0], &weights[0], &coef[0, 0], &bias[0], scores,
+            n * b // B, n * (b + 1) // B, &sums[b, 0, 0])
     if failures:
         raise MemoryError("no memory for a block of rows")
 
@@ -113,14 +98,9 @@ def _linear_softmax(
     if n == 0:
         return
     for b in prange(blocks, nogil=True, num_threads=threads, schedule="static"):
-        if floating is float:
-            failures += linear_softmax_f32(
-                &logits[0, 0], K, &coef[0, 0], &bias[0], n * b // blocks,
-                n * (b + 1) // blocks, &out[0, 0])
-        else:
-            failures += linear_softmax_f64(
-                &logits[0, 0], K, &coef[0, 0], &bias[0], n * b // blocks,
-                n * (b + 1) // blocks, &out[0, 0])
+        failures += linear_softmax(
+            &logits[0, 0], K, &coef[0, 0], &bias[0], n * b // blocks,
+            n * (b + 1) // blocks, &out[0, 0])
     if failures:
         raise MemoryError("no memory for a row of scores")
 

@@ -13,47 +13,28 @@ from libc.stdint cimport int64_t
 from _common cimport chunk_stop, count_chunks, rows_per_chunk
 
 
-cdef extern from "label_shift.h" nogil:
-    ptrdiff_t predict_rows_f32(
-        const float *, ptrdiff_t, double, ptrdiff_t, ptrdiff_t, int64_t *)
-    ptrdiff_t predict_rows_f64(
-        const double *, ptrdiff_t, double, ptrdiff_t, ptrdiff_t, int64_t *)
-    ptrdiff_t reweight_rows_f32(
-        const float *, ptrdiff_t, const double *, double, ptrdiff_t, ptrdiff_t, float *)
-    ptrdiff_t reweight_rows_f64(
-        const double *, ptrdiff_t, const double *, double, ptrdiff_t, ptrdiff_t, double *)
-    void sum_by_class_f32(
-        const float *, ptrdiff_t, const int64_t *, const double *, ptrdiff_t, ptrdiff_t,
-        double *)
-    void sum_by_class_f64(
-        const double *, ptrdiff_t, const int64_t *, const double *, ptrdiff_t, ptrdiff_t,
-        double *)
-    void mixture_likelihood_f32(
-        const float *, ptrdiff_t, const double *, const double *, ptrdiff_t, ptrdiff_t,
-        double *, double *)
-    void mixture_likelihood_f64(
-        const double *, ptrdiff_t, const double *, const double *, ptrdiff_t, ptrdiff_t,
-        double *, double *)
-    int scale_rows_f32(
-        const float *, ptrdiff_t, double, const double *, double, ptrdiff_t, ptrdiff_t,
-        float *)
-    int scale_rows_f64(
-        const double *, ptrdiff_t, double, const double *, double, ptrdiff_t, ptrdiff_t,
-        double *)
-    int scaled_likelihood_f32(
-        const float *, ptrdiff_t, const int64_t *, const double *, double, const double *,
-        double, ptrdiff_t, ptrdiff_t, double *, double *)
-    int scaled_likelihood_f64(
-        const double *, ptrdiff_t, const int64_t *, const double *, double, const double *,
-        double, ptrdiff_t, ptrdiff_t, double *, double *)
-    int gram_rows_f32(
-        const float *, ptrdiff_t, const double *, ptrdiff_t, ptrdiff_t, double *)
-    int gram_rows_f64(
-        const double *, ptrdiff_t, const double *, ptrdiff_t, ptrdiff_t, double *)
-    int gram_rows_single_f32(
-        const float *, ptrdiff_t, const double *, ptrdiff_t, ptrdiff_t, double *)
-    int gram_rows_single_f64(
-        const double *, ptrdiff_t, const double *, ptrdiff_t, ptrdiff_t, double *)
+# `const void *` and `void *` are float or double: the C compiler chooses (portability.h).
+cdef extern from "mixture.h" nogil:
+    ptrdiff_t predict_rows(
+        const void *probs, ptrdiff_t K, double tolerance, ptrdiff_t start,
+        ptrdiff_t stop, int64_t *predicted)
+    ptrdiff_t reweight_rows(
+        const void *probs, ptrdiff_t K, const double *factors, double tolerance,
+        ptrdiff_t start, ptrdiff_t stop, void *out)
+    void sum_by_class(
+        const void *probs, ptrdiff_t K, const int64_t *labels, const double *row_weight,
+        ptrdiff_t start, ptrdiff_t stop, double *sums)
+    void mixture_likelihood(
+        const void *probs, ptrdiff_t K, const double *row_weight,
+        const double *class_weight, ptrdiff_t start, ptrdiff_t stop, double *density,
+        double *sums)
+    int scale_rows(
+        const void *probs, ptrdiff_t K, double slope, const double *bias, double floor,
+        ptrdiff_t start, ptrdiff_t stop, void *out)
+    int scaled_likelihood(
+        const void *probs, ptrdiff_t K, const int64_t *labels, const double *row_weight,
+        double slope, const double *bias, double floor, ptrdiff_t start, ptrdiff_t stop,
+        double *by_slope, double *sums)
 
 
 def _predict_rows(
@@ -74,10 +55,7 @@ def _predict_rows(
     ):
         start = chunk * rows
         stop = chunk_stop(start, rows, n)
-        if floating is float:
-            bad = predict_rows_f32(&probs[0, 0], K, tolerance, start, stop, &predicted[0])
-        else:
-            bad = predict_rows_f64(&probs[0, 0], K, tolerance, start, stop, &predicted[0])
+        bad = predict_rows(&probs[0, 0], K, tolerance, start, stop, &predicted[0])
         if bad >= 0:
             with gil:
                 shared_first[0] = min(shared_first[0], bad)
@@ -105,12 +83,8 @@ def _reweight_rows(
     ):
         start = chunk * rows
         stop = chunk_stop(start, rows, n)
-        if floating is float:
-            bad = reweight_rows_f32(
-                &probs[0, 0], K, &factors[0], tolerance, start, stop, &out[0, 0])
-        else:
-            bad = reweight_rows_f64(
-                &probs[0, 0], K, &factors[0], tolerance, start, stop, &out[0, 0])
+        bad = reweight_rows(
+            &probs[0, 0], K, &factors[0], tolerance, start, stop, &out[0, 0])
         if bad >= 0:
             with gil:
                 shared_first[0] = min(shared_first[0], bad)
@@ -135,14 +109,9 @@ def _sum_by_class(
     if n == 0:
         return
     for b in prange(blocks, nogil=True, num_threads=threads, schedule="dynamic"):
-        if floating is float:
-            sum_by_class_f32(
-                &probs[0, 0], K, classes, weights,
-                n * b // blocks, n * (b + 1) // blocks, &partial[b, 0, 0])
-        else:
-            sum_by_class_f64(
-                &probs[0, 0], K, classes, weights,
-                n * b // blocks, n * (b + 1) // blocks, &partial[b, 0, 0])
+        sum_by_class(
+            &probs[0, 0], K, classes, weights,
+            n * b // blocks, n * (b + 1) // blocks, &partial[b, 0, 0])
 
 
 def _mixture_likelihood(
@@ -164,14 +133,9 @@ def _mixture_likelihood(
     if n == 0:
         return
     for b in prange(blocks, nogil=True, num_threads=threads, schedule="dynamic"):
-        if floating is float:
-            mixture_likelihood_f32(
-                &probs[0, 0], K, weights, &class_weight[0],
-                n * b // blocks, n * (b + 1) // blocks, &density[0], &partial[b, 0])
-        else:
-            mixture_likelihood_f64(
-                &probs[0, 0], K, weights, &class_weight[0],
-                n * b // blocks, n * (b + 1) // blocks, &density[0], &partial[b, 0])
+        mixture_likelihood(
+            &probs[0, 0], K, weights, &class_weight[0],
+            n * b // blocks, n * (b + 1) // blocks, &density[0], &partial[b, 0])
 
 
 def _scale_rows(
@@ -192,14 +156,9 @@ def _scale_rows(
         count_chunks(n, rows), nogil=True, num_threads=threads, schedule="dynamic"
     ):
         start = chunk * rows
-        if floating is float:
-            failures += scale_rows_f32(
-                &probs[0, 0], K, slope, &bias[0], floor,
-                start, chunk_stop(start, rows, n), &out[0, 0])
-        else:
-            failures += scale_rows_f64(
-                &probs[0, 0], K, slope, &bias[0], floor,
-                start, chunk_stop(start, rows, n), &out[0, 0])
+        failures += scale_rows(
+            &probs[0, 0], K, slope, &bias[0], floor,
+            start, chunk_stop(start, rows, n), &out[0, 0])
     if failures:
         raise MemoryError("no memory to scale a row of probabilities")
 
@@ -227,54 +186,9 @@ def _scaled_likelihood(
     if n == 0:
         return
     for b in prange(blocks, nogil=True, num_threads=threads, schedule="dynamic"):
-        if floating is float:
-            failures += scaled_likelihood_f32(
-                &probs[0, 0], K, &labels[0], &row_weight[0], slope, &bias[0], floor,
-                n * b // blocks, n * (b + 1) // blocks, &by_slope[0],
-                &partial[b, 0])
-        else:
-            failures += scaled_likelihood_f64(
-                &probs[0, 0], K, &labels[0], &row_weight[0], slope, &bias[0], floor,
-                n * b // blocks, n * (b + 1) // blocks, &by_slope[0],
-                &partial[b, 0])
+        failures += scaled_likelihood(
+            &probs[0, 0], K, &labels[0], &row_weight[0], slope, &bias[0], floor,
+            n * b // blocks, n * (b + 1) // blocks, &by_slope[0],
+            &partial[b, 0])
     if failures:
         raise MemoryError("no memory to scale a row of probabilities")
-
-
-cdef inline int _gram_block(
-    const floating *probs, ptrdiff_t K, const double *row_scale, bint single,
-    ptrdiff_t start, ptrdiff_t stop, double *sums
-) noexcept nogil:
-    if floating is float:
-        if single:
-            return gram_rows_single_f32(probs, K, row_scale, start, stop, sums)
-        return gram_rows_f32(probs, K, row_scale, start, stop, sums)
-    else:
-        if single:
-            return gram_rows_single_f64(probs, K, row_scale, start, stop, sums)
-        return gram_rows_f64(probs, K, row_scale, start, stop, sums)
-
-
-def _gram_rows(
-    const floating[:, ::1] probs,
-    const double[::1] row_scale,
-    bint single,
-    double[:, :, ::1] partial,
-    int threads,
-):
-    """Add to partial[b], which is symmetric, row_scale^2 probs' probs of block b's rows.
-
-    `single` multiplies in single precision, for those who need six digits. `row_scale`
-    may be of length 0: then it is one for every row.
-    """
-    cdef ptrdiff_t n = probs.shape[0], K = probs.shape[1], blocks = partial.shape[0], b
-    cdef const double *scale = &row_scale[0] if row_scale.shape[0] > 0 else NULL
-    cdef int failures = 0
-    if n == 0:
-        return
-    for b in prange(blocks, nogil=True, num_threads=threads, schedule="dynamic"):
-        failures += _gram_block(
-            &probs[0, 0], K, scale, single,
-            n * b // blocks, n * (b + 1) // blocks, &partial[b, 0, 0])
-    if failures:
-        raise MemoryError("no memory for a block of rows")

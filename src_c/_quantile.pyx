@@ -23,14 +23,16 @@ cdef extern from "weighted_select.h" nogil:
         ptrdiff_t n
         double *quantile
 
-    double scaled_mass(const double *, ptrdiff_t, double)
-    int select_quantiles(weighted_values, needs)
+    double scaled_mass(const double *weights, ptrdiff_t n, double scale)
+    int select_quantiles(weighted_values sample, needs wanted)
     int select_by_label(
-        const double *, const int64_t *, ptrdiff_t, const int64_t *, ptrdiff_t, double *)
+        const double *values, const int64_t *labels, ptrdiff_t n, const int64_t *ranks,
+        ptrdiff_t n_labels, double *out)
 
 
 cdef extern from "score_order.h" nogil:
-    int sort_scores(const double *, ptrdiff_t, double *, int64_t *)
+    int sort_scores(
+        const double *values, ptrdiff_t n, double *sorted_values, int64_t *order)
 
 
 def _sort_scores(const double[::1] values, double[::1] sorted_values, int64_t[::1] order):

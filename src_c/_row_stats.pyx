@@ -12,31 +12,16 @@ from libc.stdint cimport int64_t, uint8_t
 from _common cimport chunk_stop, count_chunks, rows_per_chunk
 
 
-cdef extern from "metrics.h" nogil:
-    ctypedef struct row_outputs_f32:
-        uint8_t *hits
-        int64_t *predicted
-        float *confidence
-        float *of_label
-        double *brier
-    ctypedef struct row_outputs_f64:
-        uint8_t *hits
-        int64_t *predicted
-        double *confidence
-        double *of_label
-        double *brier
-    ptrdiff_t read_rows_f32(
-        const float *, ptrdiff_t, const int64_t *, double, ptrdiff_t, ptrdiff_t,
-        row_outputs_f32)
-    ptrdiff_t read_rows_f64(
-        const double *, ptrdiff_t, const int64_t *, double, ptrdiff_t, ptrdiff_t,
-        row_outputs_f64)
-    ptrdiff_t sum_class_gaps_f32(
-        const float *, ptrdiff_t, const int64_t *, const double *, double, const float *,
-        ptrdiff_t, ptrdiff_t, ptrdiff_t, double *)
-    ptrdiff_t sum_class_gaps_f64(
-        const double *, ptrdiff_t, const int64_t *, const double *, double, const double *,
-        ptrdiff_t, ptrdiff_t, ptrdiff_t, double *)
+# `const void *` and `void *` are float or double: the C compiler chooses (portability.h).
+cdef extern from "row_stats.h" nogil:
+    ptrdiff_t read_rows(
+        const void *probs, ptrdiff_t K, const int64_t *labels, double tolerance,
+        ptrdiff_t start, ptrdiff_t stop, uint8_t *hits, int64_t *predicted,
+        void *confidence, void *of_label, double *brier)
+    ptrdiff_t sum_class_gaps(
+        const void *probs, ptrdiff_t K, const int64_t *labels, const double *weights,
+        double tolerance, const void *edges, ptrdiff_t n_edges, ptrdiff_t start,
+        ptrdiff_t stop, double *gaps)
 
 
 def _read_rows(
@@ -61,31 +46,20 @@ def _read_rows(
     cdef ptrdiff_t first = n
     cdef ptrdiff_t *shared_first = &first  # through a pointer, or prange makes it private
     cdef ptrdiff_t rows = rows_per_chunk(K)
-    cdef row_outputs_f32 out32
-    cdef row_outputs_f64 out64
+    cdef int64_t *to_predicted = &predicted[0] if predicted.shape[0] > 0 else NULL
+    cdef floating *to_confidence = &confidence[0] if confidence.shape[0] > 0 else NULL
+    cdef floating *to_of_label = &of_label[0] if of_label.shape[0] > 0 else NULL
+    cdef double *to_brier = &brier[0] if brier.shape[0] > 0 else NULL
     if n == 0:
         return -1
-    if floating is float:
-        out32.hits = &hits[0]
-        out32.predicted = &predicted[0] if predicted.shape[0] > 0 else NULL
-        out32.confidence = &confidence[0] if confidence.shape[0] > 0 else NULL
-        out32.of_label = &of_label[0] if of_label.shape[0] > 0 else NULL
-        out32.brier = &brier[0] if brier.shape[0] > 0 else NULL
-    else:
-        out64.hits = &hits[0]
-        out64.predicted = &predicted[0] if predicted.shape[0] > 0 else NULL
-        out64.confidence = &confidence[0] if confidence.shape[0] > 0 else NULL
-        out64.of_label = &of_label[0] if of_label.shape[0] > 0 else NULL
-        out64.brier = &brier[0] if brier.shape[0] > 0 else NULL
     for chunk in prange(
         count_chunks(n, rows), nogil=True, num_threads=threads, schedule="static"
     ):
         start = chunk * rows
         stop = chunk_stop(start, rows, n)
-        if floating is float:
-            bad = read_rows_f32(&probs[0, 0], K, &labels[0], tolerance, start, stop, out32)
-        else:
-            bad = read_rows_f64(&probs[0, 0], K, &labels[0], tolerance, start, stop, out64)
+        bad = read_rows(
+            &probs[0, 0], K, &labels[0], tolerance, start, stop, &hits[0], to_predicted,
+            to_confidence, to_of_label, to_brier)
         if bad >= 0:
             with gil:
                 shared_first[0] = min(shared_first[0], bad)
@@ -140,14 +114,9 @@ def _sum_class_gaps(
     if n == 0:
         return -1
     for b in prange(n_blocks, nogil=True, num_threads=threads, schedule="static"):
-        if floating is float:
-            bad = sum_class_gaps_f32(
-                &probs[0, 0], K, &labels[0], &weights[0], tolerance, first_edge, n_edges,
-                b * n // n_blocks, (b + 1) * n // n_blocks, &out[b, 0, 0])
-        else:
-            bad = sum_class_gaps_f64(
-                &probs[0, 0], K, &labels[0], &weights[0], tolerance, first_edge, n_edges,
-                b * n // n_blocks, (b + 1) * n // n_blocks, &out[b, 0, 0])
+        bad = sum_class_gaps(
+            &probs[0, 0], K, &labels[0], &weights[0], tolerance, first_edge, n_edges,
+            b * n // n_blocks, (b + 1) * n // n_blocks, &out[b, 0, 0])
         if bad >= 0:
             with gil:
                 shared_first[0] = min(shared_first[0], bad)

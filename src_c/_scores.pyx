@@ -16,6 +16,7 @@ from libc.stdint cimport int64_t, uint8_t
 from _common cimport chunk_stop, count_chunks, rows_per_chunk
 
 
+# `const void *` and `void *` are float or double: the C compiler chooses (portability.h).
 cdef extern from "nested_scores.h" nogil:
     enum:
         ALL_GOOD
@@ -27,24 +28,17 @@ cdef extern from "nested_scores.h" nogil:
         double k_reg
         double weight
 
-    ptrdiff_t true_label_scores_f32(
-        const nested_score *, const float *, ptrdiff_t, double, const int64_t *,
-        const double *, ptrdiff_t, ptrdiff_t, double *)
-    ptrdiff_t true_label_scores_f64(
-        const nested_score *, const double *, ptrdiff_t, double, const int64_t *,
-        const double *, ptrdiff_t, ptrdiff_t, double *)
-    ptrdiff_t all_label_scores_f32(
-        const nested_score *, const float *, ptrdiff_t, double, const double *,
-        ptrdiff_t, ptrdiff_t, double *)
-    ptrdiff_t all_label_scores_f64(
-        const nested_score *, const double *, ptrdiff_t, double, const double *,
-        ptrdiff_t, ptrdiff_t, double *)
-    ptrdiff_t prediction_sets_f32(
-        const nested_score *, const float *, ptrdiff_t, double, const double *,
-        const double *, int, int, ptrdiff_t, ptrdiff_t, uint8_t *, int64_t *)
-    ptrdiff_t prediction_sets_f64(
-        const nested_score *, const double *, ptrdiff_t, double, const double *,
-        const double *, int, int, ptrdiff_t, ptrdiff_t, uint8_t *, int64_t *)
+    ptrdiff_t true_label_scores(
+        const void *probs, ptrdiff_t K, double tolerance, const nested_score *score,
+        const int64_t *labels, const double *uniforms, ptrdiff_t start, ptrdiff_t stop,
+        double *out)
+    ptrdiff_t all_label_scores(
+        const void *probs, ptrdiff_t K, double tolerance, const nested_score *score,
+        const double *uniforms, ptrdiff_t start, ptrdiff_t stop, double *out)
+    ptrdiff_t prediction_sets(
+        const void *probs, ptrdiff_t K, double tolerance, const nested_score *score,
+        const double *uniforms, const double *thresholds, int one_per_row,
+        int never_empty, ptrdiff_t start, ptrdiff_t stop, uint8_t *mask, int64_t *sizes)
 
 
 cdef nested_score _unpack(tuple score):
@@ -80,14 +74,9 @@ def _true_label_scores(
     ):
         start = chunk * rows
         stop = chunk_stop(start, rows, n)
-        if floating is float:
-            found = true_label_scores_f32(
-                &s, &probs[0, 0], K, tolerance, &labels[0], &uniforms[0], start, stop,
-                &out[0])
-        else:
-            found = true_label_scores_f64(
-                &s, &probs[0, 0], K, tolerance, &labels[0], &uniforms[0], start, stop,
-                &out[0])
+        found = true_label_scores(
+            &probs[0, 0], K, tolerance, &s, &labels[0], &uniforms[0], start, stop,
+            &out[0])
         if found != ALL_GOOD:
             with gil:
                 shared_first[0] = min(shared_first[0], found)
@@ -113,12 +102,8 @@ def _all_label_scores(
     ):
         start = chunk * rows
         stop = chunk_stop(start, rows, n)
-        if floating is float:
-            found = all_label_scores_f32(
-                &s, &probs[0, 0], K, tolerance, &uniforms[0], start, stop, &out[0, 0])
-        else:
-            found = all_label_scores_f64(
-                &s, &probs[0, 0], K, tolerance, &uniforms[0], start, stop, &out[0, 0])
+        found = all_label_scores(
+            &probs[0, 0], K, tolerance, &s, &uniforms[0], start, stop, &out[0, 0])
         if found != ALL_GOOD:
             with gil:
                 shared_first[0] = min(shared_first[0], found)
@@ -148,14 +133,9 @@ def _prediction_sets(
     ):
         start = chunk * rows
         stop = chunk_stop(start, rows, n)
-        if floating is float:
-            found = prediction_sets_f32(
-                &s, &probs[0, 0], K, tolerance, &uniforms[0], &thresholds[0],
-                one_per_row, never_empty, start, stop, &mask[0, 0], &sizes[0])
-        else:
-            found = prediction_sets_f64(
-                &s, &probs[0, 0], K, tolerance, &uniforms[0], &thresholds[0],
-                one_per_row, never_empty, start, stop, &mask[0, 0], &sizes[0])
+        found = prediction_sets(
+            &probs[0, 0], K, tolerance, &s, &uniforms[0], &thresholds[0],
+            one_per_row, never_empty, start, stop, &mask[0, 0], &sizes[0])
         if found != ALL_GOOD:
             with gil:
                 shared_first[0] = min(shared_first[0], found)

@@ -11,75 +11,53 @@ from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t, uint8_t
 
 
+# `const void *` and `void *` are float or double: the C compiler chooses (portability.h).
 cdef extern from "softmax_loss.h" nogil:
     enum: LANES
-    void find_tops_f32(
-        const float *, ptrdiff_t, ptrdiff_t, ptrdiff_t, int64_t *, double *, double *)
-    void find_tops_f64(
-        const double *, ptrdiff_t, ptrdiff_t, ptrdiff_t, int64_t *, double *, double *)
-    void add_nll_f32(
-        const float *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
-        const int64_t *, ptrdiff_t, const double *, const uint8_t *, ptrdiff_t,
-        ptrdiff_t, double *, double *)
-    void add_nll_f64(
-        const double *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
-        const int64_t *, ptrdiff_t, const double *, const uint8_t *, ptrdiff_t,
-        ptrdiff_t, double *, double *)
-    void add_brier_f32(
-        const float *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
-        const int64_t *, ptrdiff_t, const double *, const uint8_t *, ptrdiff_t,
-        ptrdiff_t, double *, double *)
-    void add_brier_f64(
-        const double *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
-        const int64_t *, ptrdiff_t, const double *, const uint8_t *, ptrdiff_t,
-        ptrdiff_t, double *, double *)
-    void add_brier_slopes_f32(
-        const float *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
-        const int64_t *, double, ptrdiff_t, ptrdiff_t, ptrdiff_t, double *, double *)
-    void add_brier_slopes_f64(
-        const double *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
-        const int64_t *, double, ptrdiff_t, ptrdiff_t, ptrdiff_t, double *, double *)
-    void scale_softmax_f32(
-        const float *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
-        ptrdiff_t, ptrdiff_t, double *, float *)
-    void scale_softmax_f64(
-        const double *, ptrdiff_t, const int64_t *, const int64_t *, const double *,
-        ptrdiff_t, ptrdiff_t, double *, double *)
-    void log_entries_f32(const float *, double, ptrdiff_t, ptrdiff_t, float *)
-    void log_entries_f64(const double *, double, ptrdiff_t, ptrdiff_t, double *)
-    void add_vector_nll_f32(
-        const float *, ptrdiff_t, const int64_t *, const double *, const double *,
-        const double *, ptrdiff_t, ptrdiff_t, double *, double *)
-    void add_vector_nll_f64(
-        const double *, ptrdiff_t, const int64_t *, const double *, const double *,
-        const double *, ptrdiff_t, ptrdiff_t, double *, double *)
-    void fill_vector_rows_f32(
-        const float *, ptrdiff_t, const double *, const double *, const double *,
-        ptrdiff_t, ptrdiff_t, double *, double *)
-    void fill_vector_rows_f64(
-        const double *, ptrdiff_t, const double *, const double *, const double *,
-        ptrdiff_t, ptrdiff_t, double *, double *)
-    void affine_softmax_f32(
-        const float *, ptrdiff_t, const double *, const double *, ptrdiff_t, ptrdiff_t,
-        double *, float *)
-    void affine_softmax_f64(
-        const double *, ptrdiff_t, const double *, const double *, ptrdiff_t, ptrdiff_t,
-        double *, double *)
-    void describe_affine_f32(
-        const float *, ptrdiff_t, const int64_t *, const double *, const double *,
-        ptrdiff_t, ptrdiff_t, double *, int64_t *, double *, double *)
-    void describe_affine_f64(
-        const double *, ptrdiff_t, const int64_t *, const double *, const double *,
-        ptrdiff_t, ptrdiff_t, double *, int64_t *, double *, double *)
+    void find_tops(
+        const void *logits, ptrdiff_t K, ptrdiff_t start, ptrdiff_t stop, int64_t *tops,
+        double *widest, double *longest)
+    void add_nll(
+        const void *logits, ptrdiff_t K, const int64_t *labels, const int64_t *tops,
+        const double *weights, const int64_t *groups, ptrdiff_t n_groups,
+        const double *alphas, const uint8_t *active, ptrdiff_t start, ptrdiff_t stop,
+        double *confidence, double *sums)
+    void add_brier(
+        const void *logits, ptrdiff_t K, const int64_t *labels, const int64_t *tops,
+        const double *weights, const int64_t *groups, ptrdiff_t n_groups,
+        const double *alphas, const uint8_t *active, ptrdiff_t start, ptrdiff_t stop,
+        double *confidence, double *sums)
+    void add_brier_slopes(
+        const void *logits, ptrdiff_t K, const int64_t *labels, const int64_t *tops,
+        const double *weights, const int64_t *groups, double first, ptrdiff_t n_points,
+        ptrdiff_t start, ptrdiff_t stop, double *scratch, double *sums)
+    void scale_softmax(
+        const void *logits, ptrdiff_t K, const int64_t *tops, const int64_t *groups,
+        const double *alphas, ptrdiff_t start, ptrdiff_t stop, double *scratch,
+        void *out)
+    void log_entries(
+        const void *entries, double floor, ptrdiff_t start, ptrdiff_t stop, void *out)
+    void add_vector_nll(
+        const void *logits, ptrdiff_t K, const int64_t *labels, const double *weights,
+        const double *scale, const double *bias, ptrdiff_t start, ptrdiff_t stop,
+        double *scratch, double *sums)
+    void fill_vector_rows(
+        const void *logits, ptrdiff_t K, const double *weights, const double *scale,
+        const double *bias, ptrdiff_t start, ptrdiff_t stop, double *out, double *sums)
+    void affine_softmax(
+        const void *logits, ptrdiff_t K, const double *scale, const double *bias,
+        ptrdiff_t start, ptrdiff_t stop, double *scratch, void *out)
+    void describe_affine(
+        const void *logits, ptrdiff_t K, const int64_t *labels, const double *scale,
+        const double *bias, ptrdiff_t start, ptrdiff_t stop, double *scratch,
+        int64_t *tops, double *confidence, double *losses)
 
 
 cdef extern from "curves.h" nogil:
-    void apply_curves_f32(
-        const float *, ptrdiff_t, const double *, const double *, const int64_t *,
-        ptrdiff_t, ptrdiff_t, ptrdiff_t, double *, float *)
-    void apply_curves_f64(
-        const double *, ptrdiff_t, const double *, const double *, const int64_t *,
-        ptrdiff_t, ptrdiff_t, ptrdiff_t, double *, double *)
+    void apply_curves(
+        const void *probs, ptrdiff_t K, const double *knots, const double *values,
+        const int64_t *ends, ptrdiff_t n_curves, ptrdiff_t start, ptrdiff_t stop,
+        double *scratch, void *out)
 
 
 def _find_tops(
@@ -93,14 +71,9 @@ def _find_tops(
     if n == 0:
         return
     for b in prange(B, nogil=True, num_threads=threads, schedule="static"):
-        if floating is float:
-            find_tops_f32(
-                &logits[0, 0], K, n * b // B, n * (b + 1) // B, &tops[0],
-                &extremes[b, 0], &extremes[b, 1])
-        else:
-            find_tops_f64(
-                &logits[0, 0], K, n * b // B, n * (b + 1) // B, &tops[0],
-                &extremes[b, 0], &extremes[b, 1])
+        find_tops(
+            &logits[0, 0], K, n * b // B, n * (b + 1) // B, &tops[0],
+            &extremes[b, 0], &extremes[b, 1])
 
 
 def _sum_temperature_losses(
@@ -128,28 +101,16 @@ def _sum_temperature_losses(
     if n == 0:
         return
     for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
-        if floating is float:
-            if brier:
-                add_brier_f32(
-                    &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
-                    G, &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
-                    &sums[b, 0, 0])
-            else:
-                add_nll_f32(
-                    &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
-                    G, &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
-                    &sums[b, 0, 0])
+        if brier:
+            add_brier(
+                &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
+                G, &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
+                &sums[b, 0, 0])
         else:
-            if brier:
-                add_brier_f64(
-                    &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
-                    G, &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
-                    &sums[b, 0, 0])
-            else:
-                add_nll_f64(
-                    &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
-                    G, &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
-                    &sums[b, 0, 0])
+            add_nll(
+                &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
+                G, &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
+                &sums[b, 0, 0])
 
 
 def _sum_brier_slopes(
@@ -171,16 +132,10 @@ def _sum_brier_slopes(
     if n == 0:
         return
     for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
-        if floating is float:
-            add_brier_slopes_f32(
-                &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0], first,
-                sums.shape[2], n * b // B, n * (b + 1) // B, &scratch[b, 0],
-                &sums[b, 0, 0])
-        else:
-            add_brier_slopes_f64(
-                &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0], first,
-                sums.shape[2], n * b // B, n * (b + 1) // B, &scratch[b, 0],
-                &sums[b, 0, 0])
+        add_brier_slopes(
+            &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0], first,
+            sums.shape[2], n * b // B, n * (b + 1) // B, &scratch[b, 0],
+            &sums[b, 0, 0])
 
 
 def _lanes():
@@ -202,14 +157,9 @@ def _scale_softmax(
     if n == 0:
         return
     for b in prange(B, nogil=True, num_threads=threads, schedule="static"):
-        if floating is float:
-            scale_softmax_f32(
-                &logits[0, 0], K, &tops[0], &groups[0], &alphas[0],
-                n * b // B, n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
-        else:
-            scale_softmax_f64(
-                &logits[0, 0], K, &tops[0], &groups[0], &alphas[0],
-                n * b // B, n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
+        scale_softmax(
+            &logits[0, 0], K, &tops[0], &groups[0], &alphas[0],
+            n * b // B, n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
 
 
 def _sum_vector_nll(
@@ -227,14 +177,9 @@ def _sum_vector_nll(
     if n == 0:
         return
     for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
-        if floating is float:
-            add_vector_nll_f32(
-                &logits[0, 0], K, &labels[0], &weights[0], &scale[0], &bias[0],
-                n * b // B, n * (b + 1) // B, &scratch[b, 0], &sums[b, 0])
-        else:
-            add_vector_nll_f64(
-                &logits[0, 0], K, &labels[0], &weights[0], &scale[0], &bias[0],
-                n * b // B, n * (b + 1) // B, &scratch[b, 0], &sums[b, 0])
+        add_vector_nll(
+            &logits[0, 0], K, &labels[0], &weights[0], &scale[0], &bias[0],
+            n * b // B, n * (b + 1) // B, &scratch[b, 0], &sums[b, 0])
 
 
 def _fill_vector_rows(
@@ -254,14 +199,9 @@ def _fill_vector_rows(
     if n == 0:
         return
     for b in prange(B, nogil=True, num_threads=threads, schedule="static"):
-        if floating is float:
-            fill_vector_rows_f32(
-                &logits[0, 0], K, &weights[0], &scale[0], &bias[0],
-                n * b // B, n * (b + 1) // B, &out[0, 0], &sums[b, 0])
-        else:
-            fill_vector_rows_f64(
-                &logits[0, 0], K, &weights[0], &scale[0], &bias[0],
-                n * b // B, n * (b + 1) // B, &out[0, 0], &sums[b, 0])
+        fill_vector_rows(
+            &logits[0, 0], K, &weights[0], &scale[0], &bias[0],
+            n * b // B, n * (b + 1) // B, &out[0, 0], &sums[b, 0])
 
 
 def _affine_softmax(
@@ -277,14 +217,9 @@ def _affine_softmax(
     if n == 0:
         return
     for b in prange(B, nogil=True, num_threads=threads, schedule="static"):
-        if floating is float:
-            affine_softmax_f32(
-                &logits[0, 0], K, &scale[0], &bias[0],
-                n * b // B, n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
-        else:
-            affine_softmax_f64(
-                &logits[0, 0], K, &scale[0], &bias[0],
-                n * b // B, n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
+        affine_softmax(
+            &logits[0, 0], K, &scale[0], &bias[0],
+            n * b // B, n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
 
 
 def _describe_affine(
@@ -304,14 +239,9 @@ def _describe_affine(
     if n == 0:
         return
     for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
-        if floating is float:
-            describe_affine_f32(
-                &logits[0, 0], K, &labels[0], &scale[0], &bias[0], n * b // B,
-                n * (b + 1) // B, &scratch[b, 0], &tops[0], &confidence[0], &losses[0])
-        else:
-            describe_affine_f64(
-                &logits[0, 0], K, &labels[0], &scale[0], &bias[0], n * b // B,
-                n * (b + 1) // B, &scratch[b, 0], &tops[0], &confidence[0], &losses[0])
+        describe_affine(
+            &logits[0, 0], K, &labels[0], &scale[0], &bias[0], n * b // B,
+            n * (b + 1) // B, &scratch[b, 0], &tops[0], &confidence[0], &losses[0])
 
 
 def _log_entries(
@@ -326,14 +256,9 @@ def _log_entries(
     if size == 0:
         return
     for b in prange(blocks, nogil=True, num_threads=threads, schedule="static"):
-        if floating is float:
-            log_entries_f32(
-                &matrix[0, 0], floor, size * b // blocks, size * (b + 1) // blocks,
-                &out[0, 0])
-        else:
-            log_entries_f64(
-                &matrix[0, 0], floor, size * b // blocks, size * (b + 1) // blocks,
-                &out[0, 0])
+        log_entries(
+            &matrix[0, 0], floor, size * b // blocks, size * (b + 1) // blocks,
+            &out[0, 0])
 
 
 def _apply_curves(
@@ -354,11 +279,6 @@ def _apply_curves(
     if n == 0:
         return
     for b in prange(B, nogil=True, num_threads=threads, schedule="static"):
-        if floating is float:
-            apply_curves_f32(
-                &probs[0, 0], K, &knots[0], &values[0], &ends[0], n_curves, n * b // B,
-                n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
-        else:
-            apply_curves_f64(
-                &probs[0, 0], K, &knots[0], &values[0], &ends[0], n_curves, n * b // B,
-                n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
+        apply_curves(
+            &probs[0, 0], K, &knots[0], &values[0], &ends[0], n_curves, n * b // B,
+            n * (b + 1) // B, &scratch[b, 0], &out[0, 0])

@@ -3,10 +3,11 @@
 #ifndef DISTFREEUQ_BOOTSTRAP_H
 #define DISTFREEUQ_BOOTSTRAP_H
 
+#include "lanes.h"
 #include "portability.h"
 
-/* Samples side by side: four vectors of four doubles, which the registers hold. */
-enum { SAMPLES = 16, ROWS_AT_ONCE = 32 };
+/* A sample in every lane; the weights of ROWS_AT_ONCE rows (4 KiB) stay in the cache. */
+enum { SAMPLES = LANES, ROWS_AT_ONCE = 32 };
 
 /* weight[i][s] = base[i] * counts[s][i] for rows start .. stop-1, at most ROWS_AT_ONCE. */
 ALWAYS_INLINE void take_weights(const double *RESTRICT base, const uint16_t *RESTRICT counts,
@@ -52,5 +53,7 @@ static void sum_cells_of_samples(const int64_t *first, const int32_t *cells,
 #include "bootstrap_template.h"
 #undef REAL
 #undef NAMED
+
+#define sum_columns_of_samples(probs, ...) CALL_BY_TYPE(sum_columns_of_samples, probs, __VA_ARGS__)
 
 #endif

@@ -15,4 +15,6 @@
 #undef REAL
 #undef NAMED
 
+#define sum_cells(rows, ...) CALL_BY_TYPE(sum_cells, rows, __VA_ARGS__)
+
 #endif

@@ -3,14 +3,14 @@
 /* Adds the weighted rows start .. stop-1 to their cells' K totals; a negative cell is
    none. */
 VECTOR_CLONES
-static void NAMED(sum_cells)(const REAL *matrix, const int64_t *cells,
-                             const double *weights, double *totals, ptrdiff_t K,
-                             ptrdiff_t start, ptrdiff_t stop)
+static void NAMED(sum_cells)(const REAL *rows, ptrdiff_t K, const int64_t *cells,
+                             const double *weights, ptrdiff_t start, ptrdiff_t stop,
+                             double *totals)
 {
     for (ptrdiff_t i = start; i < stop; i++) {
         if (cells[i] < 0)
             continue;
-        const REAL *RESTRICT row = matrix + i * K;
+        const REAL *RESTRICT row = rows + i * K;
         double *RESTRICT total = totals + cells[i] * K;
         const double weight = weights[i];
         PRAGMA(omp simd)

@@ -39,4 +39,6 @@ ALWAYS_INLINE double interpolate(const double *knots, const double *values, ptrd
 #undef REAL
 #undef NAMED
 
+#define apply_curves(probs, ...) CALL_BY_TYPE(apply_curves, probs, __VA_ARGS__)
+
 #endif

@@ -2,24 +2,24 @@
    `logits` is row-major with K columns; rows start .. stop-1 are done. Functions that need
    room of their own return -1 if there is none. */
 
-/* Of at most ROWS_SIDE_BY_SIDE rows: probabilities in lanes of `scores` (K, lanes), the
+/* Of at most LANES rows: probabilities in lanes of `scores` (K, lanes), the
    labels' losses, and the rows themselves in lanes of `z`. */
 ALWAYS_INLINE void NAMED(map_rows)(const REAL *rows, ptrdiff_t K, int n_rows,
                                    const int64_t *labels, const double *coef,
                                    const double *bias, double *RESTRICT z,
                                    double *RESTRICT scores, double *RESTRICT loss)
 {
-    int64_t label[ROWS_SIDE_BY_SIDE];
-    double away[ROWS_SIDE_BY_SIDE], log_sum[ROWS_SIDE_BY_SIDE];
-    for (int r = 0; r < ROWS_SIDE_BY_SIDE; r++) { /* lanes without a row repeat the last */
+    int64_t label[LANES];
+    double away[LANES], log_sum[LANES];
+    for (int r = 0; r < LANES; r++) { /* lanes without a row repeat the last */
         int row = r < n_rows ? r : n_rows - 1;
         label[r] = labels == NULL ? 0 : labels[row];
         for (ptrdiff_t k = 0; k < K; k++)
-            z[k * ROWS_SIDE_BY_SIDE + r] = (double)rows[row * K + k];
+            z[k * LANES + r] = (double)rows[row * K + k];
     }
     map_lanes(z, K, coef, bias, scores);
     normalise_lanes(scores, K, label, away, log_sum);
-    for (int r = 0; r < ROWS_SIDE_BY_SIDE; r++)
+    for (int r = 0; r < LANES; r++)
         loss[r] = log_sum[r] - away[r];
 }
 
@@ -31,12 +31,12 @@ ALWAYS_INLINE double NAMED(fill_block)(const REAL *logits, ptrdiff_t K, ptrdiff_
                                        const double *bias, double *lanes,
                                        double *RESTRICT features, double *RESTRICT probs)
 {
-    double *z = lanes, *scores = lanes + K * ROWS_SIDE_BY_SIDE;
-    double loss[ROWS_SIDE_BY_SIDE], total = 0.0;
+    double *z = lanes, *scores = lanes + K * LANES;
+    double loss[LANES], total = 0.0;
     ptrdiff_t feature_width = in_tiles(K + 1), prob_width = in_tiles(K);
-    for (ptrdiff_t i = 0; i < n_rows; i += ROWS_SIDE_BY_SIDE) {
+    for (ptrdiff_t i = 0; i < n_rows; i += LANES) {
         ptrdiff_t left = n_rows - i;
-        int some = left < ROWS_SIDE_BY_SIDE ? (int)left : ROWS_SIDE_BY_SIDE;
+        int some = left < LANES ? (int)left : LANES;
         const REAL *rows = logits + (first + i) * K;
         NAMED(map_rows)(rows, K, some, labels + first + i, coef, bias, z, scores, loss);
         for (int r = 0; r < some; r++) {
@@ -44,7 +44,7 @@ ALWAYS_INLINE double NAMED(fill_block)(const REAL *logits, ptrdiff_t K, ptrdiff_
             double *RESTRICT p = probs + (i + r) * prob_width;
             for (ptrdiff_t k = 0; k < K; k++) {
                 x[k] = (double)rows[r * K + k];
-                p[k] = scores[k * ROWS_SIDE_BY_SIDE + r];
+                p[k] = scores[k * LANES + r];
             }
             x[K] = 1.0;
             total += weights[first + i + r] * loss[r];
@@ -62,14 +62,14 @@ static int NAMED(add_linear_nll)(const REAL *logits, ptrdiff_t K, const int64_t 
                                  double *sums)
 {
     ptrdiff_t feature_width = in_tiles(K + 1), width = in_tiles(K);
-    ptrdiff_t room = 2 * K * ROWS_SIDE_BY_SIDE + BLOCK_ROWS * (feature_width + width);
+    ptrdiff_t room = 2 * K * LANES + PRODUCT_ROWS * (feature_width + width);
     double *lanes = (double *)calloc((size_t)room, sizeof(double));
     if (lanes == NULL)
         return -1;
-    double *features = lanes + 2 * K * ROWS_SIDE_BY_SIDE;
-    double *residuals = features + BLOCK_ROWS * feature_width;
-    for (ptrdiff_t first = start; first < stop; first += BLOCK_ROWS) {
-        ptrdiff_t n_rows = stop - first < BLOCK_ROWS ? stop - first : BLOCK_ROWS;
+    double *features = lanes + 2 * K * LANES;
+    double *residuals = features + PRODUCT_ROWS * feature_width;
+    for (ptrdiff_t first = start; first < stop; first += PRODUCT_ROWS) {
+        ptrdiff_t n_rows = stop - first < PRODUCT_ROWS ? stop - first : PRODUCT_ROWS;
         sums[0] += NAMED(fill_block)(logits, K, first, n_rows, labels, weights, coef, bias,
                                      lanes, features, residuals);
         for (ptrdiff_t i = 0; i < n_rows; i++) {
@@ -79,7 +79,7 @@ static int NAMED(add_linear_nll)(const REAL *logits, ptrdiff_t K, const int64_t 
             for (ptrdiff_t k = 0; k < K; k++)
                 residual[k] *= w;
         }
-        add_products(residuals, K, features, K + 1, n_rows, sums + 1);
+        add_products_f64(residuals, K, features, K + 1, n_rows, 0, sums + 1);
     }
     free(lanes);
     return 0;
@@ -91,26 +91,26 @@ static int NAMED(add_linear_nll)(const REAL *logits, ptrdiff_t K, const int64_t 
    rows again hold the sums of w^2 (p_j - y_j) (p_k - y_k) times x_a x_b, y the label's unit
    vector: the products of the gradient's summands. */
 VECTOR_CLONES
-static int NAMED(add_linear_products)(int scores, const REAL *logits, ptrdiff_t K,
+static int NAMED(add_linear_products)(const REAL *logits, ptrdiff_t K,
                                       const int64_t *labels, const double *weights,
-                                      const double *coef, const double *bias,
+                                      const double *coef, const double *bias, int scores,
                                       ptrdiff_t start, ptrdiff_t stop, double *sums)
 {
     ptrdiff_t n_pairs = K * (K + 1) / 2, n_left = scores ? 2 * n_pairs : n_pairs;
     ptrdiff_t n_right = (K + 1) * (K + 2) / 2;
     ptrdiff_t feature_width = in_tiles(K + 1), width = in_tiles(K);
     ptrdiff_t left_width = in_tiles(n_left), right_width = in_tiles(n_right);
-    ptrdiff_t room = 2 * K * ROWS_SIDE_BY_SIDE +
-                     BLOCK_ROWS * (feature_width + width + left_width + right_width);
+    ptrdiff_t room = 2 * K * LANES +
+                     PRODUCT_ROWS * (feature_width + width + left_width + right_width);
     double *lanes = (double *)calloc((size_t)room, sizeof(double));
     if (lanes == NULL)
         return -1;
-    double *features = lanes + 2 * K * ROWS_SIDE_BY_SIDE;
-    double *probs = features + BLOCK_ROWS * feature_width;
-    double *left = probs + BLOCK_ROWS * width;
-    double *right = left + BLOCK_ROWS * left_width;
-    for (ptrdiff_t first = start; first < stop; first += BLOCK_ROWS) {
-        ptrdiff_t n_rows = stop - first < BLOCK_ROWS ? stop - first : BLOCK_ROWS;
+    double *features = lanes + 2 * K * LANES;
+    double *probs = features + PRODUCT_ROWS * feature_width;
+    double *left = probs + PRODUCT_ROWS * width;
+    double *right = left + PRODUCT_ROWS * left_width;
+    for (ptrdiff_t first = start; first < stop; first += PRODUCT_ROWS) {
+        ptrdiff_t n_rows = stop - first < PRODUCT_ROWS ? stop - first : PRODUCT_ROWS;
         NAMED(fill_block)(logits, K, first, n_rows, labels, weights, coef, bias, lanes,
                           features, probs);
         for (ptrdiff_t i = 0; i < n_rows; i++) {
@@ -133,7 +133,7 @@ static int NAMED(add_linear_products)(int scores, const REAL *logits, ptrdiff_t 
                 for (ptrdiff_t k = j; k < K; k++)
                     of_probs[k - j] = (w * p[j]) * (w * p[k]);
         }
-        add_products(left, n_left, right, n_right, n_rows, sums);
+        add_products_f64(left, n_left, right, n_right, n_rows, 0, sums);
     }
     free(lanes);
     return 0;
@@ -145,16 +145,16 @@ static int NAMED(linear_softmax)(const REAL *logits, ptrdiff_t K, const double *
                                  const double *bias, ptrdiff_t start, ptrdiff_t stop,
                                  REAL *out)
 {
-    double *z = (double *)malloc((size_t)(2 * K * ROWS_SIDE_BY_SIDE) * sizeof(double));
+    double *z = (double *)malloc((size_t)(2 * K * LANES) * sizeof(double));
     if (z == NULL)
         return -1;
-    double *scores = z + K * ROWS_SIDE_BY_SIDE, loss[ROWS_SIDE_BY_SIDE];
-    for (ptrdiff_t i = start; i < stop; i += ROWS_SIDE_BY_SIDE) {
-        int some = stop - i < ROWS_SIDE_BY_SIDE ? (int)(stop - i) : ROWS_SIDE_BY_SIDE;
+    double *scores = z + K * LANES, loss[LANES];
+    for (ptrdiff_t i = start; i < stop; i += LANES) {
+        int some = stop - i < LANES ? (int)(stop - i) : LANES;
         NAMED(map_rows)(logits + i * K, K, some, NULL, coef, bias, z, scores, loss);
         for (int r = 0; r < some; r++)
             for (ptrdiff_t k = 0; k < K; k++)
-                out[(i + r) * K + k] = (REAL)scores[k * ROWS_SIDE_BY_SIDE + r];
+                out[(i + r) * K + k] = (REAL)scores[k * LANES + r];
     }
     free(z);
     return 0;

@@ -4,11 +4,10 @@
 #define DISTFREEUQ_LOGISTIC_LOSS_H
 
 #include <math.h>
+#include "lanes.h"
 #include "portability.h"
 #include "vector_exp.h"
 #include "vector_log.h"
-
-enum { LOGISTIC_ROWS = 16 };
 
 /* Of rows start .. stop-1 of `design` (n, p) with targets t in [0, 1], and for each of r
    weightings (n, r) with parameters (r, p): add to sums (r, 1 + p) the weighted loss
@@ -19,16 +18,16 @@ static void add_logistic_losses(const double *design, ptrdiff_t p, const double 
                                 const double *weights, ptrdiff_t r, const double *parameters,
                                 ptrdiff_t start, ptrdiff_t stop, double *sums)
 {
-    double log_odds[LOGISTIC_ROWS] = {0}, residual[LOGISTIC_ROWS], loss[LOGISTIC_ROWS];
-    double target[LOGISTIC_ROWS] = {0}, weight[LOGISTIC_ROWS];
-    for (ptrdiff_t first = start; first < stop; first += LOGISTIC_ROWS) {
-        int n_rows = stop - first < LOGISTIC_ROWS ? (int)(stop - first) : LOGISTIC_ROWS;
+    double log_odds[LANES] = {0}, residual[LANES], loss[LANES];
+    double target[LANES] = {0}, weight[LANES];
+    for (ptrdiff_t first = start; first < stop; first += LANES) {
+        int n_rows = stop - first < LANES ? (int)(stop - first) : LANES;
         const double *rows = design + first * p;
         prefetch_ahead(rows, (size_t)(n_rows * p) * sizeof(double));
         for (ptrdiff_t j = 0; j < r; j++) {
             const double *RESTRICT theta = parameters + j * p;
             double *RESTRICT gradient = sums + j * (1 + p) + 1;
-            for (int i = 0; i < LOGISTIC_ROWS; i++)
+            for (int i = 0; i < LANES; i++)
                 weight[i] = 0.0;
             for (int i = 0; i < n_rows; i++) {
                 const double *RESTRICT row = rows + i * p;
@@ -41,7 +40,7 @@ static void add_logistic_losses(const double *design, ptrdiff_t p, const double 
                 weight[i] = weights[(first + i) * r + j];
             }
             PRAGMA(omp simd)
-            for (int i = 0; i < LOGISTIC_ROWS; i++) {
+            for (int i = 0; i < LANES; i++) {
                 double v = log_odds[i], e = exp_nonpositive(-fabs(v));
                 double inverse = 1.0 / (1.0 + e), positive = v > 0.0 ? v : 0.0;
                 loss[i] = weight[i] * (positive + log_normal(1.0 + e) - target[i] * v);

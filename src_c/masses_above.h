@@ -9,14 +9,15 @@
 
 #include <math.h>
 #include <string.h>
+#include "lanes.h"
 #include "portability.h"
 
 /* Rounded to a multiple of 2^-52: sums below 2 of such numbers are exact. */
 ALWAYS_INLINE double on_grid(double p) { return (p + 1.0) - 1.0; }
 
-enum { LANES = 16, FEW = 2 * LANES };
+enum { FEW_LABELS = 2 * LANES };
 
-/* m <= FEW. All arrays have room for whole LANES; what stands beyond m is meaningless. */
+/* m <= FEW_LABELS. All arrays have room for whole LANES; what stands beyond m is meaningless. */
 VECTOR_CLONES
 static void masses_above_few(const double *RESTRICT values, ptrdiff_t m,
                              double *RESTRICT mass_above, double *RESTRICT n_above)
@@ -124,7 +125,7 @@ static void masses_above_many(const double *values, ptrdiff_t m, double *mass_ab
     for (ptrdiff_t k = 0; start < m; k++) {
         ptrdiff_t stop = g.end[k];
         double mass_here = 0.0;
-        if (stop - start <= FEW) {
+        if (stop - start <= FEW_LABELS) {
             for (ptrdiff_t i = start; i < stop; i++) {
                 double own = g.value[i], sum = 0.0, count = 0.0;
                 for (ptrdiff_t j = start; j < stop; j++) {

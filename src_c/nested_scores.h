@@ -54,11 +54,11 @@ ALWAYS_INLINE double score_at(const nested_score *s, double mass_above, double n
     }
 }
 
-/* BLOCK_ROWS rows of at most FEW_COLUMNS probabilities, a column at a time: the entries
-   of label k are those from k * BLOCK_ROWS on, so that every row has a lane of its own. */
+/* LANES rows of at most READ_LANE_COLUMNS probabilities, a column at a time: the entries
+   of label k are those from k * LANES on, so that every row has a lane of its own. */
 typedef struct {
-    double p[FEW_COLUMNS * BLOCK_ROWS], p_on_grid[FEW_COLUMNS * BLOCK_ROWS];
-    double top[BLOCK_ROWS], next[BLOCK_ROWS]; /* the two largest, equal if they tie */
+    double p[READ_LANE_COLUMNS * LANES], p_on_grid[READ_LANE_COLUMNS * LANES];
+    double top[LANES], next[LANES]; /* the two largest, equal if they tie */
 } row_block;
 
 /* Scores of one label in each row, by its own probabilities `own`. The kind is known where
@@ -67,17 +67,17 @@ ALWAYS_INLINE void score_block_as(nested_score s, const row_block *b, ptrdiff_t 
                                   const double *RESTRICT own, const double *RESTRICT u,
                                   double *RESTRICT out)
 {
-    double mass[BLOCK_ROWS] = {0.0}, count[BLOCK_ROWS] = {0.0};
+    double mass[LANES] = {0.0}, count[LANES] = {0.0};
     for (ptrdiff_t k = 0; k < K && s.kind != SCORE_LAC && s.kind != SCORE_MARGIN; k++) {
-        const double *p = b->p + k * BLOCK_ROWS, *on_grid_k = b->p_on_grid + k * BLOCK_ROWS;
+        const double *p = b->p + k * LANES, *on_grid_k = b->p_on_grid + k * LANES;
         PRAGMA(omp simd)
-        for (int r = 0; r < BLOCK_ROWS; r++) {
+        for (int r = 0; r < LANES; r++) {
             mass[r] += p[r] > own[r] ? on_grid_k[r] : 0.0;
             count[r] += p[r] > own[r] ? 1.0 : 0.0;
         }
     }
     PRAGMA(omp simd)
-    for (int r = 0; r < BLOCK_ROWS; r++) {
+    for (int r = 0; r < LANES; r++) {
         double rival = own[r] == b->top[r] ? b->next[r] : b->top[r];
         out[r] = score_at(&s, mass[r], count[r], own[r], b->top[r], rival, u[r]);
     }
@@ -124,27 +124,27 @@ ALWAYS_INLINE void mark_block(const nested_score *s, const row_block *b, ptrdiff
                               int one_per_row, int never_empty, uint8_t *in_sets,
                               int64_t *sizes)
 {
-    double set[BLOCK_ROWS] = {0.0}, size[BLOCK_ROWS] = {0.0}; /* sum of 2^k, of ones */
-    double score[BLOCK_ROWS], threshold[BLOCK_ROWS], always[BLOCK_ROWS];
+    double set[LANES] = {0.0}, size[LANES] = {0.0}; /* sum of 2^k, of ones */
+    double score[LANES], threshold[LANES], always[LANES];
     double bit = 1.0;
-    for (int r = 0; r < BLOCK_ROWS; r++) {
+    for (int r = 0; r < LANES; r++) {
         threshold[r] = thresholds[one_per_row ? r : 0];
         always[r] = never_empty ? b->top[r] : 2.0; /* from which probability on */
     }
     for (ptrdiff_t k = 0; k < K; k++, bit += bit) {
-        const double *p = b->p + k * BLOCK_ROWS;
+        const double *p = b->p + k * LANES;
         score_block(s, b, K, p, uniforms, score);
-        for (int r = 0; r < BLOCK_ROWS && !one_per_row; r++)
+        for (int r = 0; r < LANES && !one_per_row; r++)
             threshold[r] = thresholds[k];
         PRAGMA(omp simd)
-        for (int r = 0; r < BLOCK_ROWS; r++) {
+        for (int r = 0; r < LANES; r++) {
             double is_in = score[r] <= threshold[r] ? 1.0 : 0.0;
             is_in = p[r] >= always[r] ? 1.0 : is_in;
             set[r] += is_in * bit;
             size[r] += is_in;
         }
     }
-    for (int r = 0; r < BLOCK_ROWS; r++) {
+    for (int r = 0; r < LANES; r++) {
         spread_bits((uint64_t)set[r], K, in_sets + r * K);
         sizes[r] = (int64_t)size[r];
     }
@@ -189,7 +189,7 @@ ALWAYS_INLINE void score_labels(const nested_score *s, row_buffers *b, ptrdiff_t
                                 double mass_before, double n_before, double top, double u,
                                 double *RESTRICT out)
 {
-    if (m <= FEW)
+    if (m <= FEW_LABELS)
         masses_above_few(b->p, m, b->mass_above, b->n_above);
     else
         masses_above_many(b->p, m, b->mass_above, b->n_above, b->by_size);
@@ -286,5 +286,9 @@ ALWAYS_INLINE double median_of_3(double a, double b, double c)
 #include "nested_scores_template.h"
 #undef REAL
 #undef NAMED
+
+#define true_label_scores(probs, ...) CALL_BY_TYPE(true_label_scores, probs, __VA_ARGS__)
+#define all_label_scores(probs, ...) CALL_BY_TYPE(all_label_scores, probs, __VA_ARGS__)
+#define prediction_sets(probs, ...) CALL_BY_TYPE(prediction_sets, probs, __VA_ARGS__)
 
 #endif

@@ -53,18 +53,18 @@ ALWAYS_INLINE void NAMED(two_largest)(const REAL *RESTRICT row, ptrdiff_t K, dou
 ALWAYS_INLINE int NAMED(read_block)(const REAL *RESTRICT rows, ptrdiff_t K, double tolerance,
                                     row_block *RESTRICT b)
 {
-    double sum[BLOCK_ROWS], smallest[BLOCK_ROWS];
-    for (int r = 0; r < BLOCK_ROWS; r++) {
+    double sum[LANES], smallest[LANES];
+    for (int r = 0; r < LANES; r++) {
         sum[r] = smallest[r] = 0.0;
         b->top[r] = b->next[r] = -1.0;
     }
     for (ptrdiff_t k = 0; k < K; k++) {
         PRAGMA(omp simd)
-        for (int r = 0; r < BLOCK_ROWS; r++) {
+        for (int r = 0; r < LANES; r++) {
             double x = (double)rows[r * K + k];
             double beaten = x < b->top[r] ? x : b->top[r];
-            b->p[k * BLOCK_ROWS + r] = x;
-            b->p_on_grid[k * BLOCK_ROWS + r] = on_grid(x);
+            b->p[k * LANES + r] = x;
+            b->p_on_grid[k * LANES + r] = on_grid(x);
             b->next[r] = beaten > b->next[r] ? beaten : b->next[r];
             b->top[r] = x > b->top[r] ? x : b->top[r];
             sum[r] += x;
@@ -75,20 +75,20 @@ ALWAYS_INLINE int NAMED(read_block)(const REAL *RESTRICT rows, ptrdiff_t K, doub
 }
 
 VECTOR_CLONES
-static ptrdiff_t NAMED(true_label_scores)(const nested_score *s, const REAL *probs,
-                                          ptrdiff_t K, double tolerance,
-                                          const int64_t *labels, const double *uniforms,
-                                          ptrdiff_t start, ptrdiff_t stop, double *out)
+static ptrdiff_t NAMED(true_label_scores)(const REAL *probs, ptrdiff_t K, double tolerance,
+                                          const nested_score *s, const int64_t *labels,
+                                          const double *uniforms, ptrdiff_t start,
+                                          ptrdiff_t stop, double *out)
 {
     int needs_above = s->kind != SCORE_LAC && s->kind != SCORE_MARGIN;
     ptrdiff_t i = start;
     row_block b;
-    for (; K <= FEW_COLUMNS && i + BLOCK_ROWS <= stop; i += BLOCK_ROWS) {
+    for (; K <= READ_LANE_COLUMNS && i + LANES <= stop; i += LANES) {
         if (!NAMED(read_block)(probs + i * K, K, tolerance, &b))
             break;
-        double own[BLOCK_ROWS];
-        for (int r = 0; r < BLOCK_ROWS; r++)
-            own[r] = b.p[labels[i + r] * BLOCK_ROWS + r];
+        double own[LANES];
+        for (int r = 0; r < LANES; r++)
+            own[r] = b.p[labels[i + r] * LANES + r];
         score_block(s, &b, K, own, uniforms + i, out + i);
     }
     for (; i < stop; i++) {
@@ -130,21 +130,20 @@ ALWAYS_INLINE void NAMED(score_row)(const nested_score *s, const REAL *RESTRICT 
 
 /* Scores of every label, out of shape (n, K). */
 VECTOR_CLONES
-static ptrdiff_t NAMED(all_label_scores)(const nested_score *s, const REAL *probs,
-                                         ptrdiff_t K, double tolerance,
-                                         const double *uniforms, ptrdiff_t start,
-                                         ptrdiff_t stop, double *out)
+static ptrdiff_t NAMED(all_label_scores)(const REAL *probs, ptrdiff_t K, double tolerance,
+                                         const nested_score *s, const double *uniforms,
+                                         ptrdiff_t start, ptrdiff_t stop, double *out)
 {
     int by_label = s->kind == SCORE_LAC || s->kind == SCORE_MARGIN;
     ptrdiff_t i = start;
     row_block block;
-    for (; K <= FEW_COLUMNS && i + BLOCK_ROWS <= stop; i += BLOCK_ROWS) {
+    for (; K <= READ_LANE_COLUMNS && i + LANES <= stop; i += LANES) {
         if (!NAMED(read_block)(probs + i * K, K, tolerance, &block))
             break;
         for (ptrdiff_t k = 0; k < K; k++) {
-            double score[BLOCK_ROWS];
-            score_block(s, &block, K, block.p + k * BLOCK_ROWS, uniforms + i, score);
-            for (int r = 0; r < BLOCK_ROWS; r++)
+            double score[LANES];
+            score_block(s, &block, K, block.p + k * LANES, uniforms + i, score);
+            for (int r = 0; r < LANES; r++)
                 out[(i + r) * K + k] = score[r];
         }
     }
@@ -270,7 +269,7 @@ ALWAYS_INLINE int64_t NAMED(mark_labels)(const nested_score *s, const REAL *REST
         tighten(&high, entry, score, count, mass);
         const bracket *wider = n_between(&low) >= n_between(&high) ? &low : &high;
         double n_certain = high.n_above_in - low.n_above_out; /* to be scored anyway */
-        if (high.n_above_out - low.n_above_in <= FEW || n_between(wider) <= LANES
+        if (high.n_above_out - low.n_above_in <= FEW_LABELS || n_between(wider) <= LANES
             || n_between(&low) + n_between(&high) <= n_certain || low.in <= 0.0)
             break;
         int is_halved = n_between(wider) <= 0.5 * n_left;
@@ -309,11 +308,11 @@ ALWAYS_INLINE int64_t NAMED(mark_labels)(const nested_score *s, const REAL *REST
    Thresholds are one per class, shape (K,), or one per row, shape (n,). +inf puts its label
    into every set, or every label into its row's set. */
 VECTOR_CLONES
-static ptrdiff_t NAMED(prediction_sets)(const nested_score *s, const REAL *probs,
-                                        ptrdiff_t K, double tolerance,
-                                        const double *uniforms, const double *thresholds,
-                                        int one_per_row, int never_empty, ptrdiff_t start,
-                                        ptrdiff_t stop, uint8_t *mask, int64_t *sizes)
+static ptrdiff_t NAMED(prediction_sets)(const REAL *probs, ptrdiff_t K, double tolerance,
+                                        const nested_score *s, const double *uniforms,
+                                        const double *thresholds, int one_per_row,
+                                        int never_empty, ptrdiff_t start, ptrdiff_t stop,
+                                        uint8_t *mask, int64_t *sizes)
 {
     int by_label = s->kind == SCORE_LAC || s->kind == SCORE_MARGIN;
     double lowest = INFINITY, highest = -INFINITY;
@@ -328,7 +327,7 @@ static ptrdiff_t NAMED(prediction_sets)(const nested_score *s, const REAL *probs
     }
     ptrdiff_t i = start;
     row_block block;
-    for (; K <= FEW_COLUMNS && i + BLOCK_ROWS <= stop; i += BLOCK_ROWS) {
+    for (; K <= READ_LANE_COLUMNS && i + LANES <= stop; i += LANES) {
         if (!NAMED(read_block)(probs + i * K, K, tolerance, &block))
             break;
         mark_block(s, &block, K, uniforms + i, one_per_row ? thresholds + i : thresholds,
@@ -356,7 +355,7 @@ static ptrdiff_t NAMED(prediction_sets)(const nested_score *s, const REAL *probs
             size = K;
         } else if (s->kind == SCORE_LAC && lowest == highest && !some_infinite) {
             size = NAMED(mark_by_value)(row, K, lowest, in_set);
-        } else if (by_label || K <= FEW) {
+        } else if (by_label || K <= FEW_LABELS) {
             if (by_label) {
                 NAMED(score_row)(s, row, K, b.score);
             } else {

@@ -66,11 +66,24 @@ ALWAYS_INLINE void prefetch_ahead(const void *bytes, size_t n_bytes)
 #endif
 }
 
-/* A pragma inside a template; none where the compiler has no OpenMP. */
-#if defined(_OPENMP)
+/* An `omp simd` pragma inside a template. SIMD_PRAGMAS says that the compiler obeys these
+   without the rest of OpenMP (setup.py). Where it does not, GCC must at least not unroll
+   the loops over lanes: GCC 12 does at -O3, then vectorises the loop around them, and mixes
+   up the lanes of `sum[l] += x[l] > y[l] ? z[l] : 0.0` (tests/property/kernels/
+   test_compiler_flags.py). */
+#if defined(_OPENMP) || defined(SIMD_PRAGMAS)
 #define PRAGMA(text) _Pragma(#text)
+#elif defined(__GNUC__) && !defined(__clang__)
+#define PRAGMA(text) _Pragma("GCC unroll 1")
 #else
 #define PRAGMA(text)
 #endif
+
+/* Calls name_f32 if `entries` points to floats, name_f64 if to doubles: one name for the two
+   functions that a template makes. Each header ends with a list of such names. (C11, which
+   Microsoft's compiler has with /std:c11.) */
+#define CALL_BY_TYPE(name, entries, ...) \
+    _Generic((entries), const float *: name##_f32, const double *: name##_f64)( \
+        entries, __VA_ARGS__)
 
 #endif

@@ -7,9 +7,9 @@ static ptrdiff_t NAMED(first_non_simplex_row)(const REAL *matrix, ptrdiff_t K,
                                               ptrdiff_t stop)
 {
     ptrdiff_t i = start;
-    while (K <= FEW_COLUMNS && i + BLOCK_ROWS <= stop
+    while (K <= READ_LANE_COLUMNS && i + LANES <= stop
            && NAMED(block_is_simplex)(matrix + i * K, K, tolerance))
-        i += BLOCK_ROWS;
+        i += LANES;
     for (; i < stop; i++)
         if (!NAMED(is_simplex)(matrix + i * K, K, tolerance))
             return i;

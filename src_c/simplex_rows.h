@@ -3,16 +3,16 @@
 #define DISTFREEUQ_SIMPLEX_ROWS_H
 
 #include <math.h>
-#include "few_columns.h"
+#include "lanes.h"
 #include "portability.h"
 
 /* Do the sums and the smallest entries of a block of rows fit probability vectors? */
 ALWAYS_INLINE int all_simplex(const double *sum, const double *smallest, double tolerance)
 {
     int n_good = 0;
-    for (int r = 0; r < BLOCK_ROWS; r++)
+    for (int r = 0; r < LANES; r++)
         n_good += (fabs(sum[r] - 1.0) <= tolerance) & (smallest[r] >= 0.0);
-    return n_good == BLOCK_ROWS;
+    return n_good == LANES;
 }
 
 #define REAL double

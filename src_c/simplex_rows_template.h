@@ -20,10 +20,10 @@ ALWAYS_INLINE int NAMED(is_simplex)(const REAL *RESTRICT row, ptrdiff_t K, doubl
 ALWAYS_INLINE int NAMED(block_is_simplex)(const REAL *RESTRICT rows, ptrdiff_t K,
                                           double tolerance)
 {
-    double sum[BLOCK_ROWS] = {0.0}, smallest[BLOCK_ROWS] = {0.0};
+    double sum[LANES] = {0.0}, smallest[LANES] = {0.0};
     for (ptrdiff_t k = 0; k < K; k++) {
         PRAGMA(omp simd)
-        for (int r = 0; r < BLOCK_ROWS; r++) {
+        for (int r = 0; r < LANES; r++) {
             double x = (double)rows[r * K + k];
             sum[r] += x;
             smallest[r] = x < smallest[r] ? x : smallest[r];

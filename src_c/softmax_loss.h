@@ -12,15 +12,13 @@
 
 #include <math.h>
 #include <string.h>
+#include "lanes.h"
 #include "portability.h"
 #include "vector_exp.h"
 #include "vector_log.h"
 
 /* What is summed over the rows of a group. */
 enum { SUM_LOSS, SUM_GRADIENT, SUM_CURVATURE, SUM_SQUARED_SCORE, SUM_WRONG, N_SUMS };
-
-/* Rows that are worked on side by side, and up to which length they are. */
-enum { LANES = 16, LONGEST_IN_LANES = 32 };
 
 /* Sums over the entries of LANES rows, of e_k = exp(alpha d_k) in s and of its square in q,
    times d_k to the power of the name's digit. */
@@ -97,5 +95,16 @@ ALWAYS_INLINE float next_below_f32(float x)
 #include "softmax_loss_template.h"
 #undef REAL
 #undef NAMED
+
+#define find_tops(logits, ...) CALL_BY_TYPE(find_tops, logits, __VA_ARGS__)
+#define add_nll(logits, ...) CALL_BY_TYPE(add_nll, logits, __VA_ARGS__)
+#define add_brier(logits, ...) CALL_BY_TYPE(add_brier, logits, __VA_ARGS__)
+#define add_brier_slopes(logits, ...) CALL_BY_TYPE(add_brier_slopes, logits, __VA_ARGS__)
+#define scale_softmax(logits, ...) CALL_BY_TYPE(scale_softmax, logits, __VA_ARGS__)
+#define add_vector_nll(logits, ...) CALL_BY_TYPE(add_vector_nll, logits, __VA_ARGS__)
+#define fill_vector_rows(logits, ...) CALL_BY_TYPE(fill_vector_rows, logits, __VA_ARGS__)
+#define affine_softmax(logits, ...) CALL_BY_TYPE(affine_softmax, logits, __VA_ARGS__)
+#define describe_affine(logits, ...) CALL_BY_TYPE(describe_affine, logits, __VA_ARGS__)
+#define log_entries(entries, ...) CALL_BY_TYPE(log_entries, entries, __VA_ARGS__)
 
 #endif

@@ -68,7 +68,7 @@ static void NAMED(find_tops)(const REAL *logits, ptrdiff_t K, ptrdiff_t start,
 {
     double range[LANES], norm[LANES];
     for (ptrdiff_t i = start; i < stop;) {
-        int n_rows = K <= LONGEST_IN_LANES && stop - i >= LANES ? LANES : 1;
+        int n_rows = K <= SOFTMAX_LANE_COLUMNS && stop - i >= LANES ? LANES : 1;
         if (n_rows == LANES)
             NAMED(find_lane_tops)(logits + i * K, K, tops + i, range, norm);
         else
@@ -141,7 +141,7 @@ ALWAYS_INLINE void NAMED(add_temperature_losses)(
     const uint8_t *active, ptrdiff_t start, ptrdiff_t stop, double *confidence,
     double *sums)
 {
-    REAL copies[LANES * LONGEST_IN_LANES];
+    REAL copies[LANES * SOFTMAX_LANE_COLUMNS];
     ptrdiff_t place[LANES];
     double top[LANES] = {0}, alpha[LANES] = {0}, binary_alpha[LANES] = {0};
     double d_y[LANES] = {0}, weight[LANES] = {0}, of_one_group[N_SUMS][LANES] = {{0}};
@@ -165,12 +165,12 @@ ALWAYS_INLINE void NAMED(add_temperature_losses)(
             alpha[r] = alphas[n_groups == 1 ? 0 : groups[place[r]]];
             binary_alpha[r] = alpha[r] * ONE_OVER_LN_2;
             weight[r] = weights[place[r]];
-            if (K > LONGEST_IN_LANES)
+            if (K > SOFTMAX_LANE_COLUMNS)
                 NAMED(sum_row)(brier, row, K, top[r], binary_alpha[r], &m, r);
         }
         for (int r = n_rows; r < LANES; r++)
             weight[r] = 0.0;
-        if (K > LONGEST_IN_LANES) {
+        if (K > SOFTMAX_LANE_COLUMNS) {
             ; /* done row by row */
         } else if (n_rows == LANES && place[LANES - 1] == place[0] + LANES - 1) {
             NAMED(sum_lanes)(brier, logits + place[0] * K, K, top, binary_alpha, &m);
@@ -307,8 +307,8 @@ static void NAMED(scale_softmax)(const REAL *logits, ptrdiff_t K, const int64_t 
                                  ptrdiff_t start, ptrdiff_t stop, double *scratch,
                                  REAL *out)
 {
-    ptrdiff_t n_rows = K > LONGEST_IN_LANES ? 1 : LANES;
-    double in_lanes[LANES * LONGEST_IN_LANES];
+    ptrdiff_t n_rows = K > SOFTMAX_LANE_COLUMNS ? 1 : LANES;
+    double in_lanes[LANES * SOFTMAX_LANE_COLUMNS];
     double *RESTRICT e = n_rows == 1 ? scratch : in_lanes;
     for (ptrdiff_t i = start; i < stop; i += n_rows) {
         n_rows = stop - i < n_rows ? stop - i : n_rows;
@@ -367,7 +367,7 @@ ALWAYS_INLINE void NAMED(exp_affine_lanes)(const REAL *rows, ptrdiff_t K, ptrdif
                                            double *RESTRICT scaled, double *RESTRICT sum,
                                            double *RESTRICT top)
 {
-    REAL copies[LANES * LONGEST_IN_LANES];
+    REAL copies[LANES * SOFTMAX_LANE_COLUMNS];
     if (n_rows < LANES) {
         for (ptrdiff_t r = 0; r < LANES; r++)
             memcpy(copies + r * K, rows + (r < n_rows ? r : n_rows - 1) * K,
@@ -399,8 +399,8 @@ ALWAYS_INLINE void NAMED(add_short_vector_nll)(const REAL *logits, ptrdiff_t K,
                                                const double *scale, const double *bias,
                                                ptrdiff_t start, ptrdiff_t stop, double *sums)
 {
-    double e[LANES * LONGEST_IN_LANES], sum[LANES], top[LANES], per_e[LANES], log_sum[LANES];
-    double by_scale[LANES * LONGEST_IN_LANES] = {0}, by_bias[LANES * LONGEST_IN_LANES] = {0};
+    double e[LANES * SOFTMAX_LANE_COLUMNS], sum[LANES], top[LANES], per_e[LANES], log_sum[LANES];
+    double by_scale[LANES * SOFTMAX_LANE_COLUMNS] = {0}, by_bias[LANES * SOFTMAX_LANE_COLUMNS] = {0};
     for (ptrdiff_t i = start; i < stop; i += LANES) {
         const REAL *rows = logits + i * K;
         ptrdiff_t n_rows = stop - i < LANES ? stop - i : LANES;
@@ -453,7 +453,7 @@ static void NAMED(add_vector_nll)(const REAL *logits, ptrdiff_t K, const int64_t
 {
     double *RESTRICT by_scale = sums + 1;
     double *RESTRICT by_bias = sums + 1 + K;
-    if (K <= LONGEST_IN_LANES) {
+    if (K <= SOFTMAX_LANE_COLUMNS) {
         NAMED(add_short_vector_nll)(logits, K, labels, weights, scale, bias, start, stop,
                                     sums);
         return;
@@ -511,8 +511,8 @@ static void NAMED(affine_softmax)(const REAL *logits, ptrdiff_t K, const double 
                                   const double *bias, ptrdiff_t start, ptrdiff_t stop,
                                   double *scratch, REAL *out)
 {
-    double lanes[LANES * LONGEST_IN_LANES], sum[LANES], top[LANES];
-    for (ptrdiff_t i = start; i < stop && K <= LONGEST_IN_LANES; i += LANES) {
+    double lanes[LANES * SOFTMAX_LANE_COLUMNS], sum[LANES], top[LANES];
+    for (ptrdiff_t i = start; i < stop && K <= SOFTMAX_LANE_COLUMNS; i += LANES) {
         ptrdiff_t n_rows = stop - i < LANES ? stop - i : LANES;
         NAMED(exp_affine_lanes)(logits + i * K, K, n_rows, scale, bias, lanes, sum, top);
         for (ptrdiff_t r = 0; r < n_rows; r++) {
@@ -521,7 +521,7 @@ static void NAMED(affine_softmax)(const REAL *logits, ptrdiff_t K, const double 
                 out[(i + r) * K + k] = (REAL)(lanes[k * LANES + r] * inverse);
         }
     }
-    for (ptrdiff_t i = start; i < stop && K > LONGEST_IN_LANES; i++) {
+    for (ptrdiff_t i = start; i < stop && K > SOFTMAX_LANE_COLUMNS; i++) {
         const REAL *RESTRICT row = logits + i * K;
         REAL *RESTRICT probs = out + i * K;
         double *RESTRICT e = scratch;
@@ -541,8 +541,8 @@ static void NAMED(describe_affine)(const REAL *logits, ptrdiff_t K, const int64_
                                    ptrdiff_t start, ptrdiff_t stop, double *scratch,
                                    int64_t *tops, double *confidence, double *losses)
 {
-    double lanes[LANES * LONGEST_IN_LANES], sums[LANES], top[LANES];
-    for (ptrdiff_t i = start; i < stop && K <= LONGEST_IN_LANES; i += LANES) {
+    double lanes[LANES * SOFTMAX_LANE_COLUMNS], sums[LANES], top[LANES];
+    for (ptrdiff_t i = start; i < stop && K <= SOFTMAX_LANE_COLUMNS; i += LANES) {
         ptrdiff_t n_rows = stop - i < LANES ? stop - i : LANES;
         NAMED(exp_affine_lanes)(logits + i * K, K, n_rows, scale, bias, lanes, sums, top);
         for (ptrdiff_t r = 0; r < n_rows; r++) {
@@ -557,7 +557,7 @@ static void NAMED(describe_affine)(const REAL *logits, ptrdiff_t K, const int64_
                                                    bias[y] - top[r]);
         }
     }
-    for (ptrdiff_t i = start; i < stop && K > LONGEST_IN_LANES; i++) {
+    for (ptrdiff_t i = start; i < stop && K > SOFTMAX_LANE_COLUMNS; i++) {
         const REAL *RESTRICT row = logits + i * K;
         double *RESTRICT e = scratch;
         double u_y, sum = NAMED(exp_affine)(row, K, scale, bias, labels[i], e, &u_y);

@@ -49,10 +49,3 @@ def _scaled_likelihood(
     partial: _PartialSums,
     threads: int,
 ) -> None: ...
-def _gram_rows(
-    probs: FloatMatrix,
-    row_scale: FloatArray,
-    single: bool,
-    partial: _PartialSums,
-    threads: int,
-) -> None: ...

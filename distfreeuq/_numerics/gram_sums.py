@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
-from distfreeuq._kernels import _mixture
+from distfreeuq._kernels import _gram
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import OUTER_PRODUCTS, ROW_SUMS, add_up
 
@@ -45,7 +45,7 @@ class Gram:
     def add_scaled(self, rows: FloatMatrix, row_scale: FloatArray | None) -> None:
         """Add the products of row_scale_i row_i, of the rows themselves if None."""
         scale = _UNSCALED if row_scale is None else row_scale
-        _mixture._gram_rows(
+        _gram._gram_rows(
             rows, scale, self._single, self._blocks, threads_for(rows.size)
         )
 

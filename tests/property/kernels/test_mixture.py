@@ -1,4 +1,4 @@
-"""Label-shift kernels equal their definitions; estimates obey what defines them."""
+"""Mixture kernels equal their definitions; estimates obey what defines them."""
 
 import numpy as np
 import pytest
@@ -140,37 +140,6 @@ def test_the_loss_and_its_derivatives_equal_the_definition(drawn, n_blocks, seed
     )
 
 
-@given(scored_rows(), st.integers(1, 4), st.integers(0, 2**32 - 1))
-def test_second_moments_equal_the_definition(rows, n_blocks, seed):
-    scale = np.random.default_rng(seed).normal(size=len(rows.labels))
-    partial = np.zeros((n_blocks, rows.n_classes, rows.n_classes))
-    kernels._gram_rows(rows.probs, scale, False, partial, 1)
-    want = twin.gram_rows(rows.probs, scale)
-    np.testing.assert_allclose(partial.sum(axis=0), want, **CLOSE)
-    one, none = np.zeros_like(partial), np.zeros_like(partial)
-    kernels._gram_rows(rows.probs, np.ones_like(scale), False, one, 1)
-    kernels._gram_rows(rows.probs, np.empty(0), False, none, 1)
-    np.testing.assert_array_equal(one, none)
-    rough = np.zeros_like(partial)
-    kernels._gram_rows(rows.probs, scale, True, rough, 1)
-    np.testing.assert_allclose(
-        rough.sum(axis=0), want, rtol=1e-5, atol=1e-5 * (scale @ scale)
-    )
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("single", [False, True])
-@pytest.mark.parametrize("shape", [(5_000, 3), (1_000, 101)])
-def test_second_moments_of_more_rows_than_a_block_holds(shape, single, dtype):
-    # whole eighths and scales: sums are exact, even in single precision
-    rng = np.random.default_rng(1)
-    rows = (rng.integers(0, 9, shape) / 8).astype(dtype)
-    scale = rng.integers(1, 3, shape[0]).astype(np.float64)
-    partial = np.zeros((1, shape[1], shape[1]))
-    kernels._gram_rows(rows, scale, single, partial, 1)
-    np.testing.assert_array_equal(partial[0], twin.gram_rows(rows, scale))
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(40_000, 3), (3_000, 101)])
 def test_threads_change_no_bit(dtype, shape):
@@ -189,19 +158,17 @@ def test_threads_change_no_bit(dtype, shape):
             np.empty_like(probs),
             np.empty(shape[0]),
             np.zeros((7, 2 * k + 3)),
-            np.zeros((7, k, k)),
             np.empty_like(probs),
         ]
         ones = np.ones(k)
         kernels._predict_rows(probs, 1e-3, arrays[0], threads)
-        kernels._reweight_rows(probs, ones + 1.0, 1e-3, arrays[8], threads)
+        kernels._reweight_rows(probs, ones + 1.0, 1e-3, arrays[7], threads)
         kernels._sum_by_class(probs, labels, weight, arrays[1], threads)
         kernels._mixture_likelihood(probs, weight, ones, *arrays[2:4], threads)
         kernels._scale_rows(probs, 0.7, ones, FLOOR, arrays[4], threads)
         kernels._scaled_likelihood(
             probs, labels, weight, 0.7, ones, FLOOR, *arrays[5:7], threads
         )
-        kernels._gram_rows(probs, weight, True, arrays[7], threads)
         return arrays
 
     of_one = run(1)
@@ -217,7 +184,6 @@ def test_empty_matrices_are_no_work():
     partial = np.zeros((1, 3, 3))
     kernels._predict_rows(none, 1e-6, np.empty(0, dtype=np.int64), 1)
     kernels._sum_by_class(none, np.empty(0, np.int64), np.empty(0), partial, 1)
-    kernels._gram_rows(none, np.empty(0), False, partial, 1)
     assert not partial.any()
 
 

@@ -1,4 +1,4 @@
-/* Compiled twice by metrics.h, with REAL = float and double. Sums are double. */
+/* Compiled twice by row_stats.h, with REAL = float and double. Sums are double. */
 
 /* What is read of every row; all but `hits` may be NULL, and is then left out. */
 typedef struct {
@@ -15,7 +15,7 @@ ALWAYS_INLINE int NAMED(on_simplex)(double sum, REAL low, double tolerance)
     return (fabs(sum - 1.0) <= tolerance) & (low >= (REAL)0.0);
 }
 
-/* Reads `lanes` short rows from row i on, as few_columns.h says. The Brier score is a sum of
+/* Reads `lanes` short rows from row i on, as lanes.h says. The Brier score is a sum of
    squares without the label's own, so that it is never negative. Returns the first row that
    is no probability vector, or -1. */
 ALWAYS_INLINE ptrdiff_t NAMED(read_short_rows)(const REAL *probs, ptrdiff_t K,
@@ -25,9 +25,9 @@ ALWAYS_INLINE ptrdiff_t NAMED(read_short_rows)(const REAL *probs, ptrdiff_t K,
                                                const NAMED(row_outputs) *out)
 {
     const REAL *RESTRICT rows = probs + i * K;
-    REAL top[BLOCK_ROWS], low[BLOCK_ROWS];
-    PLACE place[BLOCK_ROWS], label[BLOCK_ROWS];
-    double sum[BLOCK_ROWS], squares[BLOCK_ROWS];
+    REAL top[LANES], low[LANES];
+    PLACE place[LANES], label[LANES];
+    double sum[LANES], squares[LANES];
     PRAGMA(omp simd)
     for (int l = 0; l < lanes; l++) {
         top[l] = low[l] = rows[l * K];
@@ -82,15 +82,15 @@ ALWAYS_INLINE ptrdiff_t NAMED(read_all_short_rows)(const REAL *probs, ptrdiff_t 
                                                    const NAMED(row_outputs) *out)
 {
     ptrdiff_t bad = -1;
-    if (stop - start < BLOCK_ROWS) {
+    if (stop - start < LANES) {
         for (ptrdiff_t i = start; i < stop && bad < 0; i++)
             bad = NAMED(read_short_rows)(probs, K, labels, tolerance, i, 1, with_brier, out);
         return bad;
     }
-    for (ptrdiff_t i = start; i < stop && bad < 0; i += BLOCK_ROWS) {
+    for (ptrdiff_t i = start; i < stop && bad < 0; i += LANES) {
         const ptrdiff_t first = block_at(i, stop);
-        prefetch_ahead(probs + first * K, (size_t)(BLOCK_ROWS * K) * sizeof(REAL));
-        bad = NAMED(read_short_rows)(probs, K, labels, tolerance, first, BLOCK_ROWS,
+        prefetch_ahead(probs + first * K, (size_t)(LANES * K) * sizeof(REAL));
+        bad = NAMED(read_short_rows)(probs, K, labels, tolerance, first, LANES,
                                      with_brier, out);
     }
     return bad;
@@ -175,7 +175,7 @@ ALWAYS_INLINE ptrdiff_t NAMED(read_any_rows)(const REAL *probs, ptrdiff_t K,
                                              const int with_brier,
                                              const NAMED(row_outputs) *out)
 {
-    if (K <= FEW_COLUMNS)
+    if (K <= READ_LANE_COLUMNS)
         return NAMED(read_all_short_rows)(probs, K, labels, tolerance, start, stop,
                                           with_brier, out);
     for (ptrdiff_t i = start; i < stop; i++) {
@@ -187,14 +187,17 @@ ALWAYS_INLINE ptrdiff_t NAMED(read_any_rows)(const REAL *probs, ptrdiff_t K,
     return -1;
 }
 
-/* All that the top-label metrics need of rows start .. stop-1, in one read. Returns the
-   first row that is no probability vector within the tolerance, where it stops, or -1. */
+/* All that the top-label metrics need of rows start .. stop-1, in one read; outputs as in
+   row_outputs. Returns the first row that is no probability vector within the tolerance,
+   where it stops, or -1. */
 VECTOR_CLONES
 static ptrdiff_t NAMED(read_rows)(const REAL *probs, ptrdiff_t K, const int64_t *labels,
                                   double tolerance, ptrdiff_t start, ptrdiff_t stop,
-                                  NAMED(row_outputs) out)
+                                  uint8_t *hits, int64_t *predicted, REAL *confidence,
+                                  REAL *of_label, double *brier)
 {
-    if (out.brier != NULL)
+    const NAMED(row_outputs) out = {hits, predicted, confidence, of_label, brier};
+    if (brier != NULL)
         return NAMED(read_any_rows)(probs, K, labels, tolerance, start, stop, 1, &out);
     return NAMED(read_any_rows)(probs, K, labels, tolerance, start, stop, 0, &out);
 }
@@ -245,8 +248,8 @@ ALWAYS_INLINE ptrdiff_t NAMED(sum_short_gaps)(const REAL *probs, ptrdiff_t K,
 {
     const REAL first_edge = n_edges > 0 ? edges[0] : (REAL)INFINITY;
     const REAL *RESTRICT rows = probs + i * K;
-    double sum[BLOCK_ROWS], weight[BLOCK_ROWS];
-    REAL low[BLOCK_ROWS];
+    double sum[LANES], weight[LANES];
+    REAL low[LANES];
     PRAGMA(omp simd)
     for (int l = 0; l < lanes; l++) {
         weight[l] = weights[i + l];
@@ -254,7 +257,7 @@ ALWAYS_INLINE ptrdiff_t NAMED(sum_short_gaps)(const REAL *probs, ptrdiff_t K,
         low[l] = (REAL)0.0;
     }
     for (ptrdiff_t k = 0; k < K; k++) {
-        double *RESTRICT first = first_bin + k * BLOCK_ROWS;
+        double *RESTRICT first = first_bin + k * LANES;
         PRAGMA(omp simd)
         for (int l = 0; l < lanes; l++) {
             const REAL x = rows[l * K + k];
@@ -286,19 +289,19 @@ ALWAYS_INLINE ptrdiff_t NAMED(sum_all_short_gaps)(const REAL *probs, ptrdiff_t K
                                                   ptrdiff_t start, ptrdiff_t stop,
                                                   double *RESTRICT gaps)
 {
-    double first_bin[FEW_COLUMNS * BLOCK_ROWS] = {0.0};
+    double first_bin[READ_LANE_COLUMNS * LANES] = {0.0};
     ptrdiff_t bad = -1, i = start;
-    for (; i + BLOCK_ROWS <= stop && bad < 0; i += BLOCK_ROWS) {
-        prefetch_ahead(probs + i * K, (size_t)(BLOCK_ROWS * K) * sizeof(REAL));
+    for (; i + LANES <= stop && bad < 0; i += LANES) {
+        prefetch_ahead(probs + i * K, (size_t)(LANES * K) * sizeof(REAL));
         bad = NAMED(sum_short_gaps)(probs, K, labels, weights, tolerance, edges, n_edges, i,
-                                    BLOCK_ROWS, first_bin, gaps);
+                                    LANES, first_bin, gaps);
     }
     for (; i < stop && bad < 0; i++)
         bad = NAMED(sum_short_gaps)(probs, K, labels, weights, tolerance, edges, n_edges, i,
                                     1, first_bin, gaps);
     for (ptrdiff_t k = 0; k < K; k++)
-        for (int l = 0; l < BLOCK_ROWS; l++)
-            gaps[k] += first_bin[k * BLOCK_ROWS + l];
+        for (int l = 0; l < LANES; l++)
+            gaps[k] += first_bin[k * LANES + l];
     return bad;
 }
 
@@ -353,7 +356,7 @@ static ptrdiff_t NAMED(sum_class_gaps)(const REAL *probs, ptrdiff_t K, const int
                                        const REAL *edges, ptrdiff_t n_edges,
                                        ptrdiff_t start, ptrdiff_t stop, double *gaps)
 {
-    if (K <= FEW_COLUMNS)
+    if (K <= READ_LANE_COLUMNS)
         return NAMED(sum_all_short_gaps)(probs, K, labels, weights, tolerance, edges,
                                          n_edges, start, stop, gaps);
     for (ptrdiff_t i = start; i < stop; i++) {

@@ -1,10 +1,10 @@
-/* Compiled twice by label_shift.h, with REAL = float and double. Arithmetic is double. */
+/* Compiled twice by mixture.h, with REAL = float and double. Arithmetic is double. */
 
-/* column = the k-th entries of LANES rows. */
+/* column = the k-th entries of MIXTURE_LANES rows. */
 ALWAYS_INLINE void NAMED(read_column)(const REAL *RESTRICT rows, ptrdiff_t K, ptrdiff_t k,
                                       double *RESTRICT column)
 {
-    for (int l = 0; l < LANES; l++)
+    for (int l = 0; l < MIXTURE_LANES; l++)
         column[l] = (double)rows[l * K + k];
 }
 
@@ -15,22 +15,23 @@ VECTOR_CLONES
 static ptrdiff_t NAMED(predict_rows)(const REAL *probs, ptrdiff_t K, double tolerance,
                                      ptrdiff_t start, ptrdiff_t stop, int64_t *predicted)
 {
-    for (; K <= MAX_TURNED && start + LANES <= stop; start += LANES) {
+    for (; K <= MIXTURE_LANE_COLUMNS && start + MIXTURE_LANES <= stop; start += MIXTURE_LANES) {
         const REAL *RESTRICT rows = probs + start * K;
-        double x[LANES], sum[LANES] = {0.0}, low[LANES] = {0.0}, top[LANES], first[LANES];
-        for (int l = 0; l < LANES; l++)
+        double x[MIXTURE_LANES], sum[MIXTURE_LANES] = {0.0}, low[MIXTURE_LANES] = {0.0};
+        double top[MIXTURE_LANES], first[MIXTURE_LANES];
+        for (int l = 0; l < MIXTURE_LANES; l++)
             top[l] = -INFINITY, first[l] = 0.0;
         for (ptrdiff_t k = 0; k < K; k++) {
             NAMED(read_column)(rows, K, k, x);
             PRAGMA(omp simd)
-            for (int l = 0; l < LANES; l++) {
+            for (int l = 0; l < MIXTURE_LANES; l++) {
                 sum[l] += x[l];
                 low[l] = x[l] < low[l] ? x[l] : low[l];
                 first[l] = x[l] > top[l] ? (double)k : first[l];
                 top[l] = x[l] > top[l] ? x[l] : top[l];
             }
         }
-        for (int l = 0; l < LANES; l++) {
+        for (int l = 0; l < MIXTURE_LANES; l++) {
             if (!(fabs(sum[l] - 1.0) <= tolerance && low[l] >= 0.0))
                 return start + l;
             predicted[start + l] = (int64_t)first[l];
@@ -92,10 +93,9 @@ static void NAMED(sum_by_class)(const REAL *probs, ptrdiff_t K, const int64_t *l
                                 const double *row_weight, ptrdiff_t start, ptrdiff_t stop,
                                 double *sums)
 {
-    enum { BLOCK = 16 };
-    double weights[BLOCK];
-    for (; labels == NULL && start < stop; start += BLOCK) {
-        ptrdiff_t n_rows = start + BLOCK < stop ? BLOCK : stop - start;
+    double weights[LANES];
+    for (; labels == NULL && start < stop; start += LANES) {
+        ptrdiff_t n_rows = start + LANES < stop ? LANES : stop - start;
         for (ptrdiff_t r = 0; r < n_rows; r++)
             weights[r] = row_weight == NULL ? 1.0 : row_weight[start + r];
         NAMED(add_rows)(probs + start * K, K, weights, n_rows, sums);
@@ -116,11 +116,11 @@ static void NAMED(sum_by_class)(const REAL *probs, ptrdiff_t K, const int64_t *l
 ALWAYS_INLINE double NAMED(weighted_sum)(const double *RESTRICT weights,
                                          const REAL *RESTRICT row, ptrdiff_t K)
 {
-    double lanes[LANES] = {0.0};
+    double lanes[MIXTURE_LANES] = {0.0};
     ptrdiff_t k = 0;
-    for (; k + LANES <= K; k += LANES) {
+    for (; k + MIXTURE_LANES <= K; k += MIXTURE_LANES) {
         PRAGMA(omp simd)
-        for (int l = 0; l < LANES; l++)
+        for (int l = 0; l < MIXTURE_LANES; l++)
             lanes[l] += weights[k + l] * (double)row[k + l];
     }
     for (int l = 0; k + l < K; l++)
@@ -139,34 +139,34 @@ static void NAMED(mixture_likelihood)(const REAL *probs, ptrdiff_t K,
                                       ptrdiff_t start, ptrdiff_t stop, double *density,
                                       double *sums)
 {
-    enum { BLOCK = 16 };
     double *RESTRICT gradient = sums;
-    double share[BLOCK], d[BLOCK], x[LANES], by_class[MAX_TURNED][LANES] = {{0.0}};
-    double logs[LANES] = {0.0}, lost[LANES] = {0.0};
-    for (ptrdiff_t begin = start; begin < stop; begin += BLOCK) {
-        const ptrdiff_t n_rows = begin + BLOCK < stop ? BLOCK : stop - begin;
-        const int turned = K <= MAX_TURNED && n_rows == BLOCK;
+    double share[LANES], d[LANES], x[MIXTURE_LANES];
+    double by_class[MIXTURE_LANE_COLUMNS][MIXTURE_LANES] = {{0.0}};
+    double logs[MIXTURE_LANES] = {0.0}, lost[MIXTURE_LANES] = {0.0};
+    for (ptrdiff_t begin = start; begin < stop; begin += LANES) {
+        const ptrdiff_t n_rows = begin + LANES < stop ? LANES : stop - begin;
+        const int turned = K <= MIXTURE_LANE_COLUMNS && n_rows == LANES;
         const REAL *RESTRICT rows = probs + begin * K;
         if (turned)
-            for (int half = 0; half < BLOCK; half += LANES) {
-                double sum[LANES] = {0.0};
+            for (int half = 0; half < LANES; half += MIXTURE_LANES) {
+                double sum[MIXTURE_LANES] = {0.0};
                 for (ptrdiff_t k = 0; k < K; k++) {
                     NAMED(read_column)(rows + half * K, K, k, x);
                     PRAGMA(omp simd)
-                    for (int l = 0; l < LANES; l++)
+                    for (int l = 0; l < MIXTURE_LANES; l++)
                         sum[l] += class_weight[k] * x[l];
                 }
-                for (int l = 0; l < LANES; l++)
+                for (int l = 0; l < MIXTURE_LANES; l++)
                     d[half + l] = sum[l];
             }
         else
-            for (int r = 0; r < BLOCK; r++)
+            for (int r = 0; r < LANES; r++)
                 d[r] = r < n_rows ? NAMED(weighted_sum)(class_weight, rows + r * K, K) : 0.0;
-        for (int r = 0; r < BLOCK; r++)
+        for (int r = 0; r < LANES; r++)
             share[r] = r >= n_rows ? 0.0 : row_weight == NULL ? 1.0 : row_weight[begin + r];
-        for (int r = 0; r < BLOCK; r += LANES) {
+        for (int r = 0; r < LANES; r += MIXTURE_LANES) {
             PRAGMA(omp simd)
-            for (int l = 0; l < LANES; l++) {
+            for (int l = 0; l < MIXTURE_LANES; l++) {
                 double weight = share[r + l];
                 int possible = d[r + l] > SMALLEST_DENSITY;
                 double divisor = possible ? d[r + l] : 1.0;
@@ -178,17 +178,17 @@ static void NAMED(mixture_likelihood)(const REAL *probs, ptrdiff_t K,
         }
         memcpy(density + begin, d, (size_t)n_rows * sizeof(double));
         if (turned)
-            for (int half = 0; half < BLOCK; half += LANES)
+            for (int half = 0; half < LANES; half += MIXTURE_LANES)
                 for (ptrdiff_t k = 0; k < K; k++) {
                     NAMED(read_column)(rows + half * K, K, k, x);
                     PRAGMA(omp simd)
-                    for (int l = 0; l < LANES; l++)
+                    for (int l = 0; l < MIXTURE_LANES; l++)
                         by_class[k][l] += share[half + l] * x[l];
                 }
         else
             NAMED(add_rows)(rows, K, share, n_rows, gradient);
     }
-    for (ptrdiff_t k = 0; K <= MAX_TURNED && k < K; k++)
+    for (ptrdiff_t k = 0; K <= MIXTURE_LANE_COLUMNS && k < K; k++)
         gradient[k] += sum_of_lanes(by_class[k]);
     sums[K] += sum_of_lanes(logs);
     sums[K + 1] += sum_of_lanes(lost);
@@ -248,17 +248,17 @@ static ptrdiff_t NAMED(reweight_rows)(const REAL *probs, ptrdiff_t K, const doub
                                       double tolerance, ptrdiff_t start, ptrdiff_t stop,
                                       REAL *out)
 {
-    double sum[LANES], low[LANES], share[LANES], x[LANES];
-    for (ptrdiff_t begin = start; begin < stop; begin += LANES) {
-        const ptrdiff_t n_rows = begin + LANES < stop ? LANES : stop - begin;
+    double sum[MIXTURE_LANES], low[MIXTURE_LANES], share[MIXTURE_LANES], x[MIXTURE_LANES];
+    for (ptrdiff_t begin = start; begin < stop; begin += MIXTURE_LANES) {
+        const ptrdiff_t n_rows = begin + MIXTURE_LANES < stop ? MIXTURE_LANES : stop - begin;
         const REAL *RESTRICT rows = probs + begin * K;
-        for (int l = 0; l < LANES; l++)
+        for (int l = 0; l < MIXTURE_LANES; l++)
             sum[l] = low[l] = share[l] = 0.0;
-        if (K <= MAX_TURNED && n_rows == LANES)
+        if (K <= MIXTURE_LANE_COLUMNS && n_rows == MIXTURE_LANES)
             for (ptrdiff_t k = 0; k < K; k++) {
                 NAMED(read_column)(rows, K, k, x);
                 PRAGMA(omp simd)
-                for (int l = 0; l < LANES; l++) {
+                for (int l = 0; l < MIXTURE_LANES; l++) {
                     sum[l] += x[l];
                     low[l] = x[l] < low[l] ? x[l] : low[l];
                     share[l] += factors[k] * x[l];
