@@ -11,8 +11,9 @@ from scipy import stats
 from distfreeuq._base.array_types import BoolArray, FloatMatrix
 from distfreeuq.binning.histogram import histogram_binning
 from distfreeuq.binning.simplex import SimplexCells
+from distfreeuq.references import CALIBRATION_IID, FITTED_ELSEWHERE
 from distfreeuq.theorems.binning.bin_rows import are_uniform, at_levels
-from distfreeuq.theorems.binning.source_bins import ELSEWHERE, FAMILY, IID
+from distfreeuq.theorems.binning.source_bins import FAMILY
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
 FRESH = 400
@@ -91,7 +92,11 @@ SIMPLEX = Theorem(
         "from other rows, the rows inside each cell are i.i.d. from it given the "
         "boundaries: exchangeable with fresh rows of the cell."
     ),
-    assumptions=(IID, ELSEWHERE, "coordinates do not depend on the rows counted"),
+    assumptions=(
+        CALIBRATION_IID,
+        FITTED_ELSEWHERE,
+        "coordinates do not depend on the rows counted",
+    ),
     family=FAMILY,
     experiments=(
         *(
