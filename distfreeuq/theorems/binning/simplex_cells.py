@@ -41,7 +41,7 @@ def exchangeable_labels(
 
     The label is the most likely class, and the class looked at is that of the cell's
     last split: given how many rows have it, those inside are hypergeometric, and the
-    randomised p-value is uniform. `choose` is who chooses the classes of the splits:
+    randomised p-value is uniform. `choose` says what chooses the classes of the splits:
     "schedule", "other rows" and "split" are valid, the "own rows" are not. The cell is
     on the lower or upper `side` of its last split; `edge_counted` counts the rows on
     the boundary, of which the lower side would have one.
@@ -81,7 +81,7 @@ FEW_ROWS: dict[str, Any] = {
     "n_cells": 3,
     "side": 0,
 }
-"""So few that one row more in a cell is seen."""
+"""Few rows, so that one row more in a cell is seen."""
 
 SIMPLEX = Theorem(
     name="simplex-cell-rows",

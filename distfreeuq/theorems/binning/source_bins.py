@@ -174,7 +174,7 @@ def predictions(
 ) -> dict[str, BoolArray]:
     """Ask whether predictions for new rows are near the truth of the rows' bins.
 
-    The new rows are of another law, which is nothing to the bins, unless
+    The new rows follow another law, which does not matter to the bins unless
     `bins_of_new_rows` cuts them at their own order statistics.
     """
     failed = np.empty(n_draws, dtype=np.bool_)

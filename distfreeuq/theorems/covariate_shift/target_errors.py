@@ -164,8 +164,8 @@ def worst_discriminator(
 def as_printed(generator: np.random.Generator, n_draws: int) -> dict[str, BoolArray]:
     """Compare the paper's statement, with E_q in place of E_p, with E_q ||f - c||^2.
 
-    Of a forecast that is certain and wrong at a point that the target has less of, and
-    right at another: random laws of which the first is theory page, 7's example.
+    The forecast is certain and wrong at a point that the target has less of, and right
+    at another: random laws, of which the first is the example of theory page, 7.
     """
     exceeded = np.empty(n_draws, dtype=np.bool_)
     for i in range(n_draws):

@@ -34,7 +34,7 @@ _COLUMNS = [
 ]
 
 Outcome = Literal["holds", "violated", "undecided", "caught", "missed"]
-"""Of an experiment the first three; of a control, caught, missed or undecided."""
+"""Experiments hold or are violated; controls are caught or missed; or undecided."""
 
 
 @register
@@ -171,7 +171,7 @@ class TheoremResult(Result):
         Parameters
         ----------
         name : str
-            Of the theorem.
+            Name of the theorem.
         control : bool, default False
             Whether to return the controls: "caught" if a claim was refuted, "missed" if
             all were found to hold, else "undecided".

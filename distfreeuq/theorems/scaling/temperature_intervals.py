@@ -68,7 +68,7 @@ def temperature_intervals(
 ) -> dict[str, BoolArray]:
     """Return whether intervals hold the population's best temperature.
 
-    Weights are a function of the row, times noise of its own that aims at nothing.
+    Weights are a function of the row, times noise that is independent of everything.
     """
     pop = population()
     importance = row_weights() if weighted else np.ones(pop.masses.size)

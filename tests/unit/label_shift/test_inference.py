@@ -14,6 +14,7 @@ from distfreeuq.label_shift.inference.intervals import percentile_intervals
 from distfreeuq.label_shift.inference.shift_test import compare_means
 
 
+@pytest.mark.slow
 def test_resamples_do_not_depend_on_the_number_of_processes(data):
     fit = dfu.mlls(*data)
     one = fit.confint(0.1, "bootstrap", n_boot=8, rng=3)
