@@ -19,7 +19,7 @@ from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 TINY = 1e-9
 
 Bound = Callable[[FloatMatrix, FloatArray, FloatArray], FloatArray]
-"""``bound(frequencies, errors, weights)``: bounds on the bins' L1 errors on the target."""
+"""``bound(frequencies, errors, weights)``: bounds on bins' L1 errors on the target."""
 
 
 # ------------------------------------------------------------------------ Proposition 1

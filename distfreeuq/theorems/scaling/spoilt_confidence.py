@@ -18,7 +18,7 @@ from distfreeuq.theorems.scaling.excess_risk import FAMILY
 
 N_SMALL, EPSILON = 100, 1e-3
 RADIUS = 6.0 * float(np.log(50 * N_SMALL + 1 / EPSILON))
-"""Largest |a| of the classifiers, as the theorem wants it for confidence 1 - epsilon."""
+"""Largest norm of a classifier, as the theorem wants it for confidence 1 - epsilon."""
 ANGLES = np.linspace(-np.pi / 2, 0.0, 2001)
 
 
