@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PEERS ?= bench-light
 CORE := setup.py pyproject.toml distfreeuq/_version.py $(wildcard src_c/*)
 
-.PHONY: demo test verify lint type docs figures replicate bench bench-guard dist clean
+.PHONY: demo test test-quick verify verify-thorough lint type docs figures replicate bench bench-guard dist clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m distfreeuq demo
@@ -14,8 +14,16 @@ demo: $(VENV)/installed
 test: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto -q
 
+# What is not marked slow: less than two minutes on two cores.
+test-quick: $(VENV)/installed
+	$(BIN)/python -m pytest -n auto -q -m "not slow"
+
 verify: $(VENV)/installed
 	$(BIN)/python -m distfreeuq verify --fast --jobs -1
+
+# A third of the tolerances, nine times the draws: minutes, for a nightly run.
+verify-thorough: $(VENV)/installed
+	$(BIN)/python -m distfreeuq verify --thorough --jobs -1
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

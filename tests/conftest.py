@@ -17,11 +17,12 @@ settings.register_profile("explore", deadline=None, max_examples=3000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers",
-        "golden(file, function): run with every golden case of the function, as `case`",
-    )
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test that asks for a data set, directly or through a fixture."""
+    for item in items:
+        if "data_folder" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.data)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -6,8 +6,9 @@ the probability that any verdict of a run is wrong is at most 0.001.
 
 Adding a theorem
 ----------------
-A family is a module of this folder that is listed in ``registry.FAMILIES`` and has a
-tuple ``THEOREMS``. Users hand a `Theorem` to `register`. Either way it takes:
+A family is a folder beside this file whose ``__init__`` has a tuple ``THEOREMS``; their
+names are in ``engine/registry.py``, so that a theorem imports its own family only.
+Users hand a `Theorem` to `register`. Either way it takes:
 
 1. ``draw(generator, n)``: n independent draws, vectorised or in a loop; it returns, for
    each event, a bool array (n,). Draws must call the package's public functions, or the
@@ -30,7 +31,7 @@ tuple ``THEOREMS``. Users hand a `Theorem` to `register`. Either way it takes:
    family).
 
 ``functools.partial`` of module-level functions makes experiments out of parameters.
-`tests/theorem/test_registry.py` runs every family.
+`tests/theorem/test_registry.py` decides every theorem.
 """
 
 from distfreeuq.theorems.engine.checking import verify, verify_all

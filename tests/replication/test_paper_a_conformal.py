@@ -36,6 +36,7 @@ def test_label_conditional_sets_reach_it_in_every_class(toy):
         assert abs(weighted - 0.9) > 5 * error  # on average over classes only
 
 
+@pytest.mark.slow
 def test_wines(data_folder):
     draws = paper_a.wine_draws(data_folder("wine-quality-white"), 20)
     wine = paper_a.compare(draws, 20, progress=False)

@@ -103,6 +103,7 @@ def test_figure_3(lenet):
     assert noisy["Weighted", "8"] < noisy["Unweighted", "8"] + 0.01
 
 
+@pytest.mark.slow
 def test_gaussians(tmp_path):
     """Figure 2: weighting repairs what calibration on the source leaves."""
     draws = [paper_b.gaussian_draws(seed) for seed in (0, 1)]

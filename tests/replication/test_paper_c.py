@@ -8,6 +8,8 @@ import distfreeuq as dfu
 from vignettes.replication import paper_c
 from vignettes.replication.report import as_text
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def studies(data_folder):

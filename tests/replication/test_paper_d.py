@@ -5,6 +5,8 @@ import pytest
 
 from vignettes.replication import digits, paper_d
 
+pytestmark = pytest.mark.slow
+
 UNCAL, VS, TS, CTS = range(4)
 ACCURACY, ECE, MAX_ECE, AVG_ECE = range(4)
 

@@ -13,6 +13,8 @@ from distfreeuq.metrics.bins import debiased_square
 from distfreeuq.metrics.data import Rows
 from tests.theorem.binomial import Judge, RefutedError
 
+pytestmark = pytest.mark.slow
+
 N_BINS = 10
 
 

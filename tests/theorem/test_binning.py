@@ -1,7 +1,8 @@
-"""Paper A, Theorems 3 and 4: bounds for all bins at once, on the source and the target.
+"""Bounds for all bins at once, on the source and the target.
 
-A draw fails if any bin's error exceeds its radius. All claims of this file together
-raise a false alarm with probability at most 1e-6.
+Theorems 3 and 4 of Podkopaev & Ramdas (2021). A draw fails if any bin's error exceeds
+its radius. All claims of this file together raise a false alarm with probability at
+most 1e-6.
 """
 
 import numpy as np
@@ -15,6 +16,8 @@ from distfreeuq.binning.canonical import reweighted, target_radii
 from distfreeuq.binning.radii import BOUNDS, WEIGHTED_BOUNDS, multinomial_radii
 from distfreeuq.binning.target_weights import TargetWeights
 from tests.theorem.binomial import Judge, RefutedError
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -39,6 +39,7 @@ def mean_sizes(n, n_rep, seed):
     return sizes[True], sizes[False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "most"), [(300, np.inf), (3000, 1.12)])
 def test_union_sets_are_larger_and_hardly_so_with_much_data(n, most):
     robust, plug_in = mean_sizes(n, 200, seed=n)

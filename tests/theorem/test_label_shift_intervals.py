@@ -1,6 +1,6 @@
 """Intervals and regions of the class weights cover as often as they say.
 
-Paper A's three Gaussians with the Bayes posterior. Hits over independent repetitions
+Three Gaussians with the Bayes posterior. Hits over independent repetitions
 are binomial. Asymptotic claims are judged as if exact: at these sample sizes their
 coverage is within a few tenths of a percent of nominal, well inside the Monte Carlo
 error. Every kind of claim is also made for a deliberately broken variant, which must be
@@ -29,6 +29,8 @@ from distfreeuq.label_shift.inference.likelihood_covariance import (
 from distfreeuq.label_shift.inference.regions import Polytope
 from distfreeuq.label_shift.inference.shift_test import compare_counts
 from tests.theorem.binomial import Judge, RefutedError
+
+pytestmark = pytest.mark.slow
 
 SOURCE = np.array([0.1, 0.6, 0.3])
 TARGET = np.array([0.3, 0.2, 0.5])

@@ -39,7 +39,7 @@ PROVED = {
         "covariate-shift-coverage"
     ],
     "rejection sampling, then Vovk (2012), Prop. 2a": ["covariate-shift-pac"],
-    "Clopper and Pearson (1934)": ["evaluated-coverage"],
+    "Clopper and Pearson (1934)": ["evaluated-coverage", "verdict-error"],
     f"{A}, Thm 3": ["binning-bound"],
     f"{A}, Thm 3, exact: Clopper-Pearson for every subset (theory page, 2.1)": [
         "binning-bound",
@@ -69,7 +69,6 @@ PROVED = {
     "Hoeffding (1963), with a union over the bins": ["weighted-reliability-intervals"],
     "Monte Carlo test: Barnard (1963)": ["calibration-test"],
     "Vaicenavicius et al. (2019)": ["calibration-test"],
-    "Clopper & Pearson (1934)": ["verdict-error"],
     "Bonferroni": ["verdict-error"],
 }
 

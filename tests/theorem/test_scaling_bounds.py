@@ -1,4 +1,4 @@
-"""Paper D by simulation: Theorems 4.1 and 3.1, Corollary 4.2 and Lemma 3.3.
+"""Theorems 4.1 and 3.1, Corollary 4.2 and Lemma 3.3 of Zhao, Chen & Oymak (2020).
 
 The population has finitely many rows of logits and known label probabilities, so that
 expected losses are sums and every excess risk is exact. Draws are counts per row and
@@ -266,6 +266,7 @@ def holds(rows, want_perfect, seed):
     return int((confident & (accuracy <= limit)).sum())
 
 
+@pytest.mark.slow
 def test_few_rows_make_classifiers_over_confident():
     judge = Judge(claims=4)
     effect = bounds.sample_size_effect(N_SMALL, multiple=50, radius=RADIUS)

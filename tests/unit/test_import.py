@@ -86,11 +86,13 @@ before = state()
 """
 
 
+@pytest.mark.slow
 def test_import_changes_no_global_state():
     code = STATE + "import distfreeuq\nprint(json.dumps(before == state()))"
     assert printed(code) is True
 
 
+@pytest.mark.slow
 def test_use_changes_no_global_state():
     code = STATE + (
         "import distfreeuq as dfu\n"
@@ -104,6 +106,7 @@ def test_use_changes_no_global_state():
     assert printed(code) is True
 
 
+@pytest.mark.slow
 def test_the_comparison_of_states_notices_a_change():
     for change in ("np.seterr(all='ignore')", "warnings.simplefilter('ignore')"):
         assert (

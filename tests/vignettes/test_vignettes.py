@@ -53,6 +53,7 @@ def python_blocks(path: Path) -> list[Block]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", VIGNETTES, ids=lambda path: path.stem)
 def test_every_cell_runs(path):
     namespace: dict[str, object] = {"__name__": "__vignette__"}

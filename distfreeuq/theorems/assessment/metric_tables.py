@@ -12,12 +12,17 @@ from distfreeuq.assessment.exact_test import CalibrationTest
 from distfreeuq.assessment.one_classifier import assess
 from distfreeuq.bounds import clopper_pearson
 from distfreeuq.calibration.isotonic import isotonic_calibration
+from distfreeuq.references import (
+    ASSESSED_ELSEWHERE,
+    CLOPPER_PEARSON_1934,
+    IID,
+    INDEPENDENT,
+    WEIGHTS_BY_INPUTS,
+)
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
 
 FAMILY = "assessment"
-IID = "rows i.i.d."
-OTHER_ROWS = "rows not used to fit or calibrate the classifier"
 
 
 # ----------------------------------------------------------------------- debiased ECE
@@ -66,7 +71,7 @@ DEBIASED = Theorem(
         "accuracy)^2, with s_m^2 the sample variance of confidence less hit, if all "
         "bins have two rows or more."
     ),
-    assumptions=(IID, OTHER_ROWS, "bins fixed in advance"),
+    assumptions=(IID, ASSESSED_ELSEWHERE, "bins fixed in advance"),
     family=FAMILY,
     experiments=tuple(
         Experiment(
@@ -159,7 +164,7 @@ CALIBRATION_TEST = Theorem(
         "the bins, the weights and the number of rows; with equality if a (B + 1) is "
         "an integer, B the number of simulations, and no two ECEs can tie."
     ),
-    assumptions=("rows independent", OTHER_ROWS, "weights depend on the inputs alone"),
+    assumptions=(INDEPENDENT, ASSESSED_ELSEWHERE, WEIGHTS_BY_INPUTS),
     family=FAMILY,
     experiments=(
         Experiment("three classes, n = 30", partial(p_values, n=30), VALID, batch=50),
@@ -219,12 +224,12 @@ ALL_HOLD = (Claim("all bins hold", at_least=0.7, tolerance=0.06),)
 RELIABILITY = Theorem(
     name="reliability-intervals",
     title="Intervals of a reliability diagram hold in all bins at once",
-    reference="Clopper and Pearson (1934), with a union over the bins",
+    reference=f"{CLOPPER_PEARSON_1934}, with a union over the bins",
     statement=(
         "P(accuracy of every bin within its interval) >= level, in bins that are fixed "
         "in advance."
     ),
-    assumptions=(IID, OTHER_ROWS, "bins fixed in advance"),
+    assumptions=(IID, ASSESSED_ELSEWHERE, "bins fixed in advance"),
     family=FAMILY,
     experiments=tuple(
         Experiment(

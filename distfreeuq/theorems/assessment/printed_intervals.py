@@ -10,7 +10,15 @@ from scipy import special
 from distfreeuq import metrics
 from distfreeuq._base.array_types import BoolArray
 from distfreeuq.conformal.split_sets import split_conformal
-from distfreeuq.theorems.assessment.metric_tables import FAMILY, IID, OTHER_ROWS
+from distfreeuq.references import (
+    ASSESSED_ELSEWHERE,
+    CLOPPER_PEARSON_1934,
+    IID,
+    INDEPENDENT,
+    SETS_ASSESSED_ELSEWHERE,
+    WEIGHTS_BY_INPUTS,
+)
+from distfreeuq.theorems.assessment.metric_tables import FAMILY
 from distfreeuq.theorems.draws.calibration_draws import PowerScores
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
@@ -55,12 +63,12 @@ HOLDS_COVERAGE = (Claim("holds the coverage", at_least=0.9, tolerance=0.05),)
 EVALUATED = Theorem(
     name="evaluated-coverage",
     title="The interval of evaluated sets holds their coverage",
-    reference="Clopper and Pearson (1934)",
+    reference=CLOPPER_PEARSON_1934,
     statement=(
         "P(interval holds the sets' true coverage | calibration rows) >= confidence, "
         "and the same in each class, by itself."
     ),
-    assumptions=(IID, "rows used neither to fit the classifier nor to calibrate"),
+    assumptions=(IID, SETS_ASSESSED_ELSEWHERE),
     family=FAMILY,
     experiments=(
         Experiment(
@@ -135,9 +143,9 @@ WEIGHTED_BINS = Theorem(
         "bin) >= level, in bins that are fixed in advance."
     ),
     assumptions=(
-        "rows independent",
-        "weights depend on the inputs alone",
-        OTHER_ROWS,
+        INDEPENDENT,
+        WEIGHTS_BY_INPUTS,
+        ASSESSED_ELSEWHERE,
         "bins fixed in advance",
     ),
     family=FAMILY,
@@ -195,7 +203,7 @@ SELDOM = (
 SEQUENTIAL = Theorem(
     name="verdict-error",
     title="No verdict of this checker is wrong more often than it says",
-    reference="Clopper & Pearson (1934); Bonferroni",
+    reference=f"{CLOPPER_PEARSON_1934}; Bonferroni",
     statement=(
         "P(any planned look's interval misses the probability) <= error, hence also "
         "P(a true claim is called violated at any of them)."

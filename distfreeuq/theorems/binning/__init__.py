@@ -1,4 +1,4 @@
-"""The family of binning: bounds in all bins, who may choose bins, and the target."""
+"""The family of binning: bounds in all bins, which rows may choose bins, the target."""
 
 from distfreeuq.theorems.binning import (
     bin_rows,

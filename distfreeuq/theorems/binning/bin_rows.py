@@ -16,10 +16,9 @@ from scipy import special
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, IntArray
 from distfreeuq.binning.histogram import histogram_binning
+from distfreeuq.references import CALIBRATION_IID, FITTED_ELSEWHERE
 from distfreeuq.theorems.binning.source_bins import (
-    ELSEWHERE,
     FAMILY,
-    IID,
     binary_rows,
     mean_of_largest,
     mean_of_one,
@@ -131,7 +130,7 @@ UNIFORM_MASS = Theorem(
         "between two edges are i.i.d. with the bin's probabilities: counts are "
         "binomial. So they are with edges from other rows."
     ),
-    assumptions=(IID, ELSEWHERE),
+    assumptions=(CALIBRATION_IID, FITTED_ELSEWHERE),
     family=FAMILY,
     experiments=tuple(
         Experiment(

@@ -10,18 +10,16 @@ import numpy as np
 from distfreeuq import bounds
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
 from distfreeuq.binning.canonical import reweighted
-from distfreeuq.binning.guarantees import PAPER_A
 from distfreeuq.label_shift.known_priors import label_weights
+from distfreeuq.references import LABEL_SHIFT, PODKOPAEV_RAMDAS_2021, TRUE_LABEL_WEIGHT
 from distfreeuq.theorems.binning.source_bins import FAMILY
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
-SHIFT = "label shift: p(x | y) is the same in source and target"
-TRUE = "the weights are the true q(y)/p(y) up to scale"
 TINY = 1e-9
 
 Bound = Callable[[FloatMatrix, FloatArray, FloatArray], FloatArray]
-"""``bound(frequencies, errors, weights)``: of each bin's L1 error on the target."""
+"""``bound(frequencies, errors, weights)``: bounds on bins' L1 errors on the target."""
 
 
 # ------------------------------------------------------------------------ Proposition 1
@@ -75,12 +73,12 @@ NEVER = tuple(
 PROPOSITION_1 = Theorem(
     name="label-shift-posterior",
     title="Under label shift probabilities are reweighted and normalised",
-    reference=f"{PAPER_A}, Prop. 1, eq. (16) and (17)",
+    reference=f"{PODKOPAEV_RAMDAS_2021}, Prop. 1, eq. (16) and (17)",
     statement=(
         "Q(Y = k | B) = w_k P(Y = k | B) / sum_j w_j P(Y = j | B), for every x and for "
         "every bin B: here to within 1e-9, on random tables."
     ),
-    assumptions=(SHIFT, TRUE),
+    assumptions=(LABEL_SHIFT, TRUE_LABEL_WEIGHT),
     family=FAMILY,
     experiments=(
         Experiment("random tables, 2 to 5 classes", exact_tables, NEVER, 200),
@@ -185,7 +183,7 @@ WEIGHTS_WITHIN = tuple(
 INEQUALITY = Theorem(
     name="label-shift-error",
     title="How errors of frequencies and of weights carry over to the target",
-    reference=f"{PAPER_A}, Thm 4, repaired (theory page, 2.3)",
+    reference=f"{PODKOPAEV_RAMDAS_2021}, Thm 4, repaired (theory page, 2.3)",
     statement=(
         "|pi_hat^w - pi^w|_1 <= w_max |pi_hat - pi|_1 / sum w_k pi_hat_k, also where "
         "some w_k = 0; and for weights in a box, the smaller of a bound by differences "

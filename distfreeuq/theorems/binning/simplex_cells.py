@@ -11,8 +11,9 @@ from scipy import stats
 from distfreeuq._base.array_types import BoolArray, FloatMatrix
 from distfreeuq.binning.histogram import histogram_binning
 from distfreeuq.binning.simplex import SimplexCells
+from distfreeuq.references import CALIBRATION_IID, FITTED_ELSEWHERE
 from distfreeuq.theorems.binning.bin_rows import are_uniform, at_levels
-from distfreeuq.theorems.binning.source_bins import ELSEWHERE, FAMILY, IID
+from distfreeuq.theorems.binning.source_bins import FAMILY
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
 FRESH = 400
@@ -40,7 +41,7 @@ def exchangeable_labels(
 
     The label is the most likely class, and the class looked at is that of the cell's
     last split: given how many rows have it, those inside are hypergeometric, and the
-    randomised p-value is uniform. `choose` is who chooses the classes of the splits:
+    randomised p-value is uniform. `choose` says what chooses the classes of the splits:
     "schedule", "other rows" and "split" are valid, the "own rows" are not. The cell is
     on the lower or upper `side` of its last split; `edge_counted` counts the rows on
     the boundary, of which the lower side would have one.
@@ -80,7 +81,7 @@ FEW_ROWS: dict[str, Any] = {
     "n_cells": 3,
     "side": 0,
 }
-"""So few that one row more in a cell is seen."""
+"""Few rows, so that one row more in a cell is seen."""
 
 SIMPLEX = Theorem(
     name="simplex-cell-rows",
@@ -91,7 +92,11 @@ SIMPLEX = Theorem(
         "from other rows, the rows inside each cell are i.i.d. from it given the "
         "boundaries: exchangeable with fresh rows of the cell."
     ),
-    assumptions=(IID, ELSEWHERE, "coordinates do not depend on the rows counted"),
+    assumptions=(
+        CALIBRATION_IID,
+        FITTED_ELSEWHERE,
+        "coordinates do not depend on the rows counted",
+    ),
     family=FAMILY,
     experiments=(
         *(

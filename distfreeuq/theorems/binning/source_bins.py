@@ -9,16 +9,19 @@ import numpy as np
 
 from distfreeuq import bounds
 from distfreeuq._base.array_types import BoolArray, FloatArray, IntArray, IntMatrix
-from distfreeuq.binning.guarantees import PAPER_A
 from distfreeuq.binning.histogram import histogram_binning
 from distfreeuq.binning.radii import BOUNDS, binomial_radii, multinomial_radii
+from distfreeuq.references import (
+    CALIBRATION_IID,
+    CLOPPER_PEARSON_1934,
+    FITTED_ELSEWHERE,
+    PODKOPAEV_RAMDAS_2021,
+)
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
 FAMILY = "binning"
-IID = "calibration rows i.i.d."
-ELSEWHERE = "the classifier was fitted on other rows"
-INDEPENDENT = "the bins do not depend on the rows that they count"
+FIXED_BINS = "the bins do not depend on the rows that they count"
 ALPHA = 0.3
 
 Radius = Callable[[IntMatrix, int, int], FloatArray]
@@ -171,7 +174,7 @@ def predictions(
 ) -> dict[str, BoolArray]:
     """Ask whether predictions for new rows are near the truth of the rows' bins.
 
-    The new rows are of another law, which is nothing to the bins, unless
+    The new rows follow another law, which does not matter to the bins unless
     `bins_of_new_rows` cuts them at their own order statistics.
     """
     failed = np.empty(n_draws, dtype=np.bool_)
@@ -201,13 +204,13 @@ EDGES = (0.1, 0.3, 0.6, 0.8)
 THEOREM_3 = Theorem(
     name="binning-bound",
     title="Frequencies in bins are near the truth, in all bins at once",
-    reference=f"{PAPER_A}, Thm 3, and sharper forms (theory page, 2.1)",
+    reference=f"{PODKOPAEV_RAMDAS_2021}, Thm 3, and sharper forms (theory page, 2.1)",
     statement=(
         "P(|pi_hat_m - pi_m|_1 <= eps_m for all m) >= 1 - alpha, eps_m by Hoeffding "
         "sqrt(2 ln(M 2^K / alpha) / N_m), with 2^K - 2 (Weissman), McDiarmid, or exact "
         "(Clopper-Pearson for every subset of classes)."
     ),
-    assumptions=(IID, ELSEWHERE, INDEPENDENT),
+    assumptions=(CALIBRATION_IID, FITTED_ELSEWHERE, FIXED_BINS),
     family=FAMILY,
     experiments=(
         *(
@@ -273,13 +276,13 @@ THEOREM_3 = Theorem(
 ONE_PROBABILITY = Theorem(
     name="binning-one-probability",
     title="Class-wise and top-label frequencies are near the truth, all at once",
-    reference="Clopper and Pearson (1934), with a union over bins (theory page, 2.1)",
+    reference=f"{CLOPPER_PEARSON_1934}, with a union over bins (theory page, 2.1)",
     statement=(
         "P(|frequency - probability| <= radius in all bins) >= 1 - alpha, the radius "
         "from Clopper-Pearson at alpha over the number of bins; class-wise, of all "
         "classes together."
     ),
-    assumptions=(IID, ELSEWHERE),
+    assumptions=(CALIBRATION_IID, FITTED_ELSEWHERE),
     family=FAMILY,
     experiments=tuple(
         Experiment(

@@ -10,16 +10,23 @@ from scipy import special
 from distfreeuq import bounds, scenarios
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq.binning.canonical import reweighted, target_radii
-from distfreeuq.binning.guarantees import PAPER_A
 from distfreeuq.binning.histogram import histogram_binning
 from distfreeuq.binning.radii import multinomial_radii
 from distfreeuq.binning.target_weights import TargetWeights
 from distfreeuq.label_shift.confusion_estimators import bbse
 from distfreeuq.label_shift.inference.regions import Box
+from distfreeuq.references import (
+    CALIBRATION_IID,
+    COVARIATE_SHIFT,
+    FITTED_ELSEWHERE,
+    LABEL_SHIFT,
+    PODKOPAEV_RAMDAS_2021,
+    TRUE_BOUNDED_RATIO,
+)
 from distfreeuq.scenarios.finite import FiniteScenario
 from distfreeuq.scenarios.scenario import Domain
-from distfreeuq.theorems.binning.reweighting import SHIFT, conditional
-from distfreeuq.theorems.binning.source_bins import ELSEWHERE, FAMILY, IID, fails
+from distfreeuq.theorems.binning.reweighting import conditional
+from distfreeuq.theorems.binning.source_bins import FAMILY, fails
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
 
@@ -110,7 +117,7 @@ def public_edges(
     estimated: bool,
     corrected: bool = True,
 ) -> dict[str, BoolArray]:
-    """Bin paper A's two Gaussians; their masses between scores are normal integrals."""
+    """Bin the two Gaussians; their masses between scores are normal integrals."""
     toy = scenarios.binary_gaussians()
     failed = np.empty(n_draws, dtype=np.bool_)
     for i in range(n_draws):
@@ -154,13 +161,13 @@ def _between(edges: FloatArray, domain: Domain) -> FloatArray:
 THEOREM_4 = Theorem(
     name="binning-bound-target",
     title="Reweighted frequencies are near the target's truth, in all bins at once",
-    reference=f"{PAPER_A}, Thm 4, repaired (theory page, 2.3)",
+    reference=f"{PODKOPAEV_RAMDAS_2021}, Thm 4, repaired (theory page, 2.3)",
     statement=(
         "P(|pi_hat_m^w - pi_m^Q|_1 <= radius_m for all m) >= 1 - alpha with known "
         "weights, zeros included, and >= 1 - alpha - delta with weights from a region "
         "that holds them with probability 1 - delta, estimated on the same rows."
     ),
-    assumptions=(SHIFT, IID, ELSEWHERE),
+    assumptions=(LABEL_SHIFT, CALIBRATION_IID, FITTED_ELSEWHERE),
     family=FAMILY,
     experiments=(
         *(
@@ -293,10 +300,10 @@ WEIGHTED = Theorem(
         "target's probability| <= radius in all bins with probability >= 1 - alpha."
     ),
     assumptions=(
-        "covariate shift: p(y | x) is the same in source and target",
-        "the weights are the true ratio up to scale, and bounded as given",
-        IID,
-        ELSEWHERE,
+        COVARIATE_SHIFT,
+        TRUE_BOUNDED_RATIO,
+        CALIBRATION_IID,
+        FITTED_ELSEWHERE,
     ),
     family=FAMILY,
     experiments=tuple(

@@ -11,16 +11,17 @@ import numpy as np
 from distfreeuq import scenarios
 from distfreeuq._base.array_types import BoolArray, FloatArray, IntArray
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_order_statistic
-from distfreeuq.conformal.data import (
-    CHOSEN_ELSEWHERE,
-    PAPER_A,
-    SAME_GIVEN_LABEL,
-)
 from distfreeuq.conformal.label_conditional_sets import label_conditional_conformal
 from distfreeuq.conformal.thresholds import (
     exchangeable_threshold,
     label_conditional_thresholds,
     label_shift_thresholds,
+)
+from distfreeuq.references import (
+    CHOSEN_ELSEWHERE,
+    CLASS_EXCHANGEABLE,
+    LABEL_SHIFT,
+    PODKOPAEV_RAMDAS_2021,
 )
 from distfreeuq.theorems.conformal.split_coverage import FAMILY, covers
 from distfreeuq.theorems.draws.calibration_draws import (
@@ -128,13 +129,13 @@ def target_level(scenario: str) -> float:
 COVERAGE = Theorem(
     name="label-conditional-coverage",
     title="Thresholds by class cover every class, under any label shift",
-    reference=f"{PAPER_A}, eq. (10)",
+    reference=f"{PODKOPAEV_RAMDAS_2021}, eq. (10)",
     statement=(
         "P(Y in C(X) | Y = y) >= 1 - alpha_y for every class, with equality to "
         "E[rank / (n_y + 1)] if no two scores can tie; hence P(Y in C(X)) >= 1 - sum "
         "q_y alpha_y for every target prior q."
     ),
-    assumptions=(SAME_GIVEN_LABEL, "rows of a class exchangeable", CHOSEN_ELSEWHERE),
+    assumptions=(LABEL_SHIFT, CLASS_EXCHANGEABLE, CHOSEN_ELSEWHERE),
     family=FAMILY,
     experiments=(
         Experiment(

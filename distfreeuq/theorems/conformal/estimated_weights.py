@@ -9,11 +9,6 @@ import numpy as np
 
 from distfreeuq import scenarios
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
-from distfreeuq.conformal.data import (
-    CHOSEN_ELSEWHERE,
-    PAPER_A,
-    SAME_GIVEN_LABEL,
-)
 from distfreeuq.conformal.label_shift_sets import label_shift_conformal
 from distfreeuq.conformal.thresholds import label_shift_thresholds
 from distfreeuq.conformal.union import union_thresholds
@@ -25,16 +20,15 @@ from distfreeuq.label_shift.inference.total_variation import (
     total_variation,
     total_variation_bound,
 )
-from distfreeuq.theorems.conformal.known_weights import draw_sets
+from distfreeuq.references import PODKOPAEV_RAMDAS_2021
+from distfreeuq.theorems.conformal.known_weights import BASICS, draw_sets
 from distfreeuq.theorems.conformal.split_coverage import FAMILY, covers
 from distfreeuq.theorems.draws.calibration_draws import scored_draws, simplex_rows
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
 
 TOY: Any = scenarios.three_gaussians()
-"""Paper A's three Gaussians."""
 WEIGHT, SOURCE, TARGET = TOY.label_weight, TOY.source_prior, TOY.target_prior
-BASICS = (SAME_GIVEN_LABEL, "rows i.i.d.", CHOSEN_ELSEWHERE)
 BLUNT = np.array([[0.52, 0.0, 0.48], [0.0, 1.0, 0.0], [0.48, 0.0, 0.52]])
 """Mixes classes 0 and 2: the confusion matrix is nearly singular."""
 
@@ -278,7 +272,7 @@ def estimated(estimator: Any, generator: np.random.Generator, m: int) -> Any:
 LIMIT = Theorem(
     name="label-shift-coverage-limit",
     title="Consistent weights cover in the limit",
-    reference=f"{PAPER_A}, Cor. 1; theory page, 1.3",
+    reference=f"{PODKOPAEV_RAMDAS_2021}, Cor. 1; theory page, 1.3",
     statement=(
         "liminf P(Y in C(X)) >= 1 - alpha as the estimated weights converge to the "
         "true ones: near them thresholds may jump upwards, never downwards. The "
@@ -327,7 +321,7 @@ LIMIT = Theorem(
 UNION = Theorem(
     name="union-coverage",
     title="Union sets cover with estimated weights",
-    reference=f"theory page, 4.2; {PAPER_A}, Thm 2",
+    reference=f"theory page, 4.2; {PODKOPAEV_RAMDAS_2021}, Thm 2",
     statement=(
         "P(Y in C(X)) >= 1 - alpha - delta for a new target row in finite samples, if "
         "the weights lie in the region with probability 1 - delta, also where region "
@@ -386,7 +380,7 @@ WRONG = (0.2, 1.0, 1.2)
 VARIATION = Theorem(
     name="total-variation-coverage",
     title="What independently estimated weights can cost",
-    reference=f"theory page, 4.1; {PAPER_A}, Thm 2",
+    reference=f"theory page, 4.1; {PODKOPAEV_RAMDAS_2021}, Thm 2",
     statement=(
         "P(Y in C(X)) >= 1 - alpha - TV(q_used, q) with weights that are independent "
         "of the calibration and test rows and stand for a target prior q_used; the "

@@ -10,16 +10,18 @@ import numpy as np
 
 from distfreeuq import scenarios
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
-from distfreeuq.conformal.data import (
-    CHOSEN_ELSEWHERE,
-    PAPER_A,
-    SAME_GIVEN_LABEL,
-)
 from distfreeuq.conformal.label_shift_sets import label_shift_conformal
 from distfreeuq.conformal.results import ConformalResult
 from distfreeuq.conformal.thresholds import (
     exchangeable_threshold,
     label_shift_thresholds,
+)
+from distfreeuq.references import (
+    CHOSEN_ELSEWHERE,
+    IID,
+    LABEL_SHIFT,
+    PODKOPAEV_RAMDAS_2021,
+    TRUE_LABEL_WEIGHT,
 )
 from distfreeuq.theorems.conformal.split_coverage import FAMILY, covers
 from distfreeuq.theorems.draws.calibration_draws import (
@@ -36,8 +38,8 @@ from distfreeuq.theorems.draws.calibration_draws import (
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
 
-TRUE_WEIGHTS = "the weights are the true q(y)/p(y) up to scale"
-LABEL_SHIFT = (SAME_GIVEN_LABEL, "rows i.i.d.", CHOSEN_ELSEWHERE, TRUE_WEIGHTS)
+BASICS = (LABEL_SHIFT, IID, CHOSEN_ELSEWHERE)
+ASSUMPTIONS = (*BASICS, TRUE_LABEL_WEIGHT)
 
 Rule = Callable[[FloatArray, IntArray, FloatArray, float], FloatArray]
 """``rule(scores, labels, label_weight, alpha)``: the thresholds (K,)."""
@@ -199,9 +201,9 @@ def _plain_quantile(scores: FloatArray, weights: FloatArray, level: float) -> fl
 COVERAGE = Theorem(
     name="label-shift-coverage",
     title="Weighted conformal sets cover under label shift",
-    reference=f"{PAPER_A}, Thm 2",
+    reference=f"{PODKOPAEV_RAMDAS_2021}, Thm 2",
     statement="P(Y in C(X)) >= 1 - alpha for a new target row, with w = q/p known.",
-    assumptions=LABEL_SHIFT,
+    assumptions=ASSUMPTIONS,
     family=FAMILY,
     experiments=(
         Experiment(
@@ -265,13 +267,13 @@ COVERAGE = Theorem(
 COVERAGE_EXACT = Theorem(
     name="label-shift-coverage-exact",
     title="Weighted conformal sets cover no more than they must",
-    reference=f"{PAPER_A}, Thm 2, upper side; theory page, 1.2",
+    reference=f"{PODKOPAEV_RAMDAS_2021}, Thm 2, upper side; theory page, 1.2",
     statement=(
         "P(Y in C(X)) = 1 - alpha + E[overshoot], by how much the mass up to the "
         "quantile exceeds 1 - alpha, if no two scores can tie; this is at most the "
         "largest share of the mass that one row has."
     ),
-    assumptions=(*LABEL_SHIFT, "scores are continuous"),
+    assumptions=(*ASSUMPTIONS, "scores are continuous"),
     family=FAMILY,
     experiments=tuple(
         Experiment(

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
-from distfreeuq.conformal.data import CHOSEN_ELSEWHERE, SAME_GIVEN_LABEL
 from distfreeuq.conformal.label_conditional_sets import label_conditional_conformal
 from distfreeuq.conformal.label_shift_sets import label_shift_conformal
 from distfreeuq.conformal.results import ConformalResult
@@ -17,9 +16,10 @@ from distfreeuq.conformal.stratified import stratified_pac_threshold
 from distfreeuq.conformal.thinning import thinned_pac_threshold
 from distfreeuq.conformal.thresholds import label_shift_thresholds
 from distfreeuq.label_shift.known_priors import label_weights
-from distfreeuq.theorems.conformal.known_weights import LABEL_SHIFT
+from distfreeuq.references import VOVK_2012
+from distfreeuq.theorems.conformal.known_weights import ASSUMPTIONS, BASICS
 from distfreeuq.theorems.conformal.split_coverage import FAMILY
-from distfreeuq.theorems.conformal.training_conditional import VOVK, reach
+from distfreeuq.theorems.conformal.training_conditional import reach
 from distfreeuq.theorems.draws.calibration_draws import PowerScores
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
@@ -120,13 +120,13 @@ def weighted(
 LABEL_CONDITIONAL = Theorem(
     name="label-conditional-pac",
     title="PAC ranks by class cover all classes at once",
-    reference=f"{VOVK}, Prop. 2a; union over classes",
+    reference=f"{VOVK_2012}, Prop. 2a; union over classes",
     statement=(
         "with probability >= 1 - delta over the calibration draw, every class's "
         "coverage given the calibration rows is >= 1 - alpha; without confidence=, "
         "each class by itself is covered as the table says with probability 0.95."
     ),
-    assumptions=(SAME_GIVEN_LABEL, "rows i.i.d.", CHOSEN_ELSEWHERE),
+    assumptions=BASICS,
     family=FAMILY,
     experiments=(
         Experiment(
@@ -185,13 +185,13 @@ LABEL_CONDITIONAL = Theorem(
 WEIGHTED = Theorem(
     name="label-shift-pac",
     title="PAC thresholds under label shift",
-    reference=f"theory page, 5; {VOVK}",
+    reference=f"theory page, 5; {VOVK_2012}",
     statement=(
         "with probability >= 1 - delta over the calibration draw, coverage of target "
         "rows given the calibration rows is >= 1 - alpha, by rejection sampling and "
         "the PAC rank, or by Clopper-Pearson bounds in each class."
     ),
-    assumptions=LABEL_SHIFT,
+    assumptions=ASSUMPTIONS,
     family=FAMILY,
     experiments=(
         *(

@@ -11,7 +11,6 @@ import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_order_statistic
-from distfreeuq.conformal.data import CHOSEN_ELSEWHERE, PAPER_A
 from distfreeuq.conformal.nonconformity import (
     APS,
     LAC,
@@ -23,6 +22,7 @@ from distfreeuq.conformal.nonconformity import (
 )
 from distfreeuq.conformal.split_sets import split_conformal
 from distfreeuq.conformal.thresholds import exchangeable_threshold
+from distfreeuq.references import CHOSEN_ELSEWHERE, EXCHANGEABLE, PODKOPAEV_RAMDAS_2021
 from distfreeuq.theorems.draws.calibration_draws import (
     Rows,
     covered_by_fits,
@@ -34,7 +34,6 @@ from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
 FAMILY = "prediction sets"
-EXCHANGEABLE = "the calibration rows and the new row are exchangeable"
 SCORES: tuple[NestedScore, ...] = (
     LAC(),
     APS(),
@@ -167,7 +166,7 @@ def uniforms_reused(
 COVERAGE = Theorem(
     name="split-coverage",
     title="Split conformal sets cover",
-    reference=f"{PAPER_A}, Thm 1",
+    reference=f"{PODKOPAEV_RAMDAS_2021}, Thm 1",
     statement="P(Y in C(X)) >= 1 - alpha for a new row, whatever classifier and score.",
     assumptions=(EXCHANGEABLE, CHOSEN_ELSEWHERE),
     family=FAMILY,
@@ -244,7 +243,7 @@ COVERAGE = Theorem(
 COVERAGE_EXACT = Theorem(
     name="split-coverage-exact",
     title="Split conformal sets cover no more than they must",
-    reference=f"{PAPER_A}, Thm 1, upper side",
+    reference=f"{PODKOPAEV_RAMDAS_2021}, Thm 1, upper side",
     statement=(
         "P(Y in C(X)) = k / (n + 1) <= 1 - alpha + 1 / (n + 1), with k the rank of the "
         "threshold, if no two scores can tie."
@@ -299,7 +298,7 @@ COVERAGE_EXACT = Theorem(
 P_VALUES = Theorem(
     name="conformal-p-values",
     title="Conformal p-values are valid",
-    reference=f"{PAPER_A}, Thm 1, dual form",
+    reference=f"{PODKOPAEV_RAMDAS_2021}, Thm 1, dual form",
     statement=(
         "P(p of the true label <= alpha) <= alpha, with equality if alpha (n + 1) "
         "is an integer and no two scores can tie; a label is in the set if and only if "

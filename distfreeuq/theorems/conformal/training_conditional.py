@@ -11,15 +11,13 @@ from scipy import special
 from distfreeuq import bounds
 from distfreeuq._base.array_types import BoolArray, FloatArray
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_order_statistic
-from distfreeuq.conformal.data import CHOSEN_ELSEWHERE
 from distfreeuq.conformal.split_sets import split_conformal
+from distfreeuq.references import CHOSEN_ELSEWHERE, NEW_ROW_IID, VOVK_2012
 from distfreeuq.theorems.conformal.split_coverage import FAMILY
 from distfreeuq.theorems.draws.calibration_draws import simplex_rows
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
-IID = "the calibration rows and the new row are i.i.d."
-VOVK = "Vovk (2012)"
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 # Under the Bayes rule the randomised APS score is uniform ("aps-uniform"), so that the
@@ -134,12 +132,12 @@ def reach(confidence: float, tolerance: float = 0.02) -> tuple[Claim, ...]:
 BETA = Theorem(
     name="training-conditional-coverage",
     title="Coverage given the calibration rows has a Beta law",
-    reference=VOVK,
+    reference=VOVK_2012,
     statement=(
         "coverage given the calibration rows is Beta(k, n + 1 - k), with k the rank of "
         "the threshold, and stochastically larger if scores tie."
     ),
-    assumptions=(IID, CHOSEN_ELSEWHERE),
+    assumptions=(NEW_ROW_IID, CHOSEN_ELSEWHERE),
     family=FAMILY,
     experiments=(
         *(
@@ -194,12 +192,12 @@ def _beta_tail(n: int, alpha: float, delta: float) -> float:
 PAC = Theorem(
     name="pac-coverage",
     title="The PAC rank covers with the confidence asked for",
-    reference=f"{VOVK}, Prop. 2a",
+    reference=f"{VOVK_2012}, Prop. 2a",
     statement=(
         "with probability >= 1 - delta over the calibration draw, coverage given the "
         "calibration rows is >= 1 - alpha; no smaller rank has this property."
     ),
-    assumptions=(IID, CHOSEN_ELSEWHERE),
+    assumptions=(NEW_ROW_IID, CHOSEN_ELSEWHERE),
     family=FAMILY,
     experiments=(
         Experiment(

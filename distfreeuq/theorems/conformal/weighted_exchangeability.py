@@ -10,10 +10,18 @@ import numpy as np
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq._numerics.quantiles import quantiles_with_atoms
 from distfreeuq.conformal.covariate_shift_sets import covariate_shift_conformal
-from distfreeuq.conformal.data import CHOSEN_ELSEWHERE
 from distfreeuq.conformal.nonconformity import nested_scores
+from distfreeuq.references import (
+    CHOSEN_ELSEWHERE,
+    COVARIATE_SHIFT,
+    IID,
+    KNOWN_DENSITY_RATIO,
+    TIBSHIRANI_2019,
+    VOVK_2012,
+    WEIGHT_BOUND,
+)
 from distfreeuq.theorems.conformal.split_coverage import FAMILY, covers
-from distfreeuq.theorems.conformal.training_conditional import VOVK, reach
+from distfreeuq.theorems.conformal.training_conditional import reach
 from distfreeuq.theorems.draws.calibration_draws import (
     EXACT,
     exact_event,
@@ -22,13 +30,7 @@ from distfreeuq.theorems.draws.calibration_draws import (
 )
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
-ASSUMPTIONS = (
-    "covariate shift: p(y | x) is the same in source and target",
-    "w(x) = q(x)/p(x) known up to scale, and q(x) = 0 where p(x) = 0",
-    "rows i.i.d.",
-    CHOSEN_ELSEWHERE,
-)
-TIBSHIRANI = "Tibshirani, Barber, Candes & Ramdas (2019)"
+ASSUMPTIONS = (COVARIATE_SHIFT, KNOWN_DENSITY_RATIO, IID, CHOSEN_ELSEWHERE)
 HEAVY, LIGHT = 1.6, 0.4
 """Weights where x < 0 and where x > 0, in the scenario whose weights are bounded."""
 
@@ -179,7 +181,7 @@ def rejection(
 COVERAGE = Theorem(
     name="covariate-shift-coverage",
     title="Weighted conformal sets cover under covariate shift",
-    reference=f"{TIBSHIRANI}, Corollary 1",
+    reference=f"{TIBSHIRANI_2019}, Corollary 1",
     statement=(
         "P(Y in C(X)) >= 1 - alpha for a new target row, and exactly 1 - alpha plus "
         "the mean overshoot of the weighted quantile if no two scores can tie."
@@ -238,13 +240,13 @@ COVERAGE = Theorem(
 PAC = Theorem(
     name="covariate-shift-pac",
     title="PAC thresholds under covariate shift",
-    reference=f"theory page, 5; {VOVK}",
+    reference=f"theory page, 5; {VOVK_2012}",
     statement=(
         "with probability >= 1 - delta over the calibration draw, coverage of target "
         "rows given the calibration rows is >= 1 - alpha, by rejection sampling and "
         "the PAC rank."
     ),
-    assumptions=(*ASSUMPTIONS, "no w(x) exceeds the bound given"),
+    assumptions=(*ASSUMPTIONS, WEIGHT_BOUND),
     family=FAMILY,
     experiments=tuple(
         Experiment(

@@ -15,13 +15,11 @@ from distfreeuq.density_ratios.diagnostics import auc_interval
 from distfreeuq.density_ratios.estimation import density_ratio
 from distfreeuq.density_ratios.nearest_neighbors import fit_neighbours
 from distfreeuq.density_ratios.weight_pipeline import STAGES, Conditioning, condition
-from distfreeuq.theorems.covariate_shift.weighted_losses import FAMILY, PAPER_B, never
+from distfreeuq.references import PAMPARI_ERMON_2020, TWO_SAMPLES
+from distfreeuq.theorems.covariate_shift.weighted_losses import FAMILY, never
 from distfreeuq.theorems.draws.finite_shift import SAME
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
-
-SAMPLES = "rows i.i.d. within each sample, the two samples independent"
-
 
 # --------------------------------------------------------------- ratios by Bayes' rule
 
@@ -93,7 +91,7 @@ def bayes_ratios(
 BAYES = Theorem(
     name="discriminator-ratio",
     title="The odds of the true discriminator are the density ratio",
-    reference=f"{PAPER_B}, section 4.2; theory page, 6.4",
+    reference=f"{PAMPARI_ERMON_2020}, section 4.2; theory page, 6.4",
     statement="q(x)/p(x) = (n_source/n_target) P(target | x)/P(source | x).",
     assumptions=("the discriminator is the Bayes rule of rows in these proportions",),
     family=FAMILY,
@@ -229,7 +227,7 @@ NEIGHBOURS = Theorem(
         "If q = p, E[w_hat] = n/(n + 1) for a new row, and (n - 1)/n for the source "
         "rows, which are not their own neighbours, whatever p and k."
     ),
-    assumptions=(SAMPLES, "no two distances tie"),
+    assumptions=(TWO_SAMPLES, "no two distances tie"),
     family=FAMILY,
     experiments=(
         Experiment(
@@ -331,7 +329,7 @@ AUC = Theorem(
         "given sample size), ties counted by half; here at 200 and 300 rows."
     ),
     assumptions=(
-        SAMPLES,
+        TWO_SAMPLES,
         "the ratio was not fitted on these rows, or it was cross-fitted and there is "
         "no shift",
     ),
@@ -420,7 +418,7 @@ COEFFICIENTS = Theorem(
         "If a feature has no part in the shift, P(P>|z| <= a) -> a (asymptotic: no "
         "claim at a given sample size); here at 120 and 80 rows without shift."
     ),
-    assumptions=(SAMPLES, "log q(x)/p(x) is linear in the features"),
+    assumptions=(TWO_SAMPLES, "log q(x)/p(x) is linear in the features"),
     family=FAMILY,
     experiments=(
         Experiment("public: two features", coefficient_tests, LEVELS, batch=100),

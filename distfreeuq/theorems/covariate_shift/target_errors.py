@@ -1,4 +1,4 @@
-"""Theorems on calibration errors on the target, and what they are made of (paper C)."""
+"""Theorems on calibration errors on the target, and what they are made of."""
 
 from __future__ import annotations
 
@@ -10,17 +10,13 @@ import numpy as np
 from distfreeuq import bounds, metrics
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq.bounds import CovariateShiftTerms
+from distfreeuq.references import COVARIATE_SHIFT, INPUTS_OVERLAP, PARK_2020
 from distfreeuq.theorems.covariate_shift.weighted_losses import (
     FAMILY,
-    REACHED,
-    SHIFT,
     never,
 )
 from distfreeuq.theorems.draws.finite_shift import SAME
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
-
-PAPER_C = "Park, Bastani, Weimer & Lee (2020)"
-
 
 # ------------------------------------------------------------------------- the bound
 
@@ -168,8 +164,8 @@ def worst_discriminator(
 def as_printed(generator: np.random.Generator, n_draws: int) -> dict[str, BoolArray]:
     """Compare the paper's statement, with E_q in place of E_p, with E_q ||f - c||^2.
 
-    Of a forecast that is certain and wrong at a point that the target has less of, and
-    right at another: random laws of which the first is theory page, 7's example.
+    The forecast is certain and wrong at a point that the target has less of, and right
+    at another: random laws, of which the first is the example of theory page, 7.
     """
     exceeded = np.empty(n_draws, dtype=np.bool_)
     for i in range(n_draws):
@@ -200,13 +196,13 @@ SHARP = never("E_q L above sharp")
 BOUND = Theorem(
     name="covariate-shift-bound",
     title="The calibration error on the target is bounded by errors on the source",
-    reference=f"{PAPER_C}, Thm 1, repaired (theory page, 7)",
+    reference=f"{PARK_2020}, Thm 1, repaired (theory page, 7)",
     statement=(
         "E_q ||f - c||^2 <= E_q L <= E_p[L (1/g_hat - 1 + t)] + lambda (E_r (g_hat - "
         "s)^2 - E_r (g - s)^2), L = ||f - y||^2, for t > 0 and lambda = (1 + U)^3 / t, "
         "(1 + U)^4 at t = 1/2, or the sharp one, which is attained."
     ),
-    assumptions=(SHIFT, REACHED, "q(x)/p(x) <= U"),
+    assumptions=(COVARIATE_SHIFT, INPUTS_OVERLAP, "q(x)/p(x) <= U"),
     family=FAMILY,
     experiments=(
         Experiment("random laws, forecasts and t", random_laws, TWO_FORMS, batch=500),
@@ -320,7 +316,7 @@ ADD_UP = never(*PARTS)
 BRIER = Theorem(
     name="brier-decomposition",
     title="The Brier score is calibration error plus what is left to chance",
-    reference=f"{PAPER_C}, eq. (2), corrected (theory page, 7); Murphy (1973)",
+    reference=f"{PARK_2020}, eq. (2), corrected (theory page, 7); Murphy (1973)",
     statement=(
         "E ||f - y||^2 = E ||f - c||^2 + 1 - E ||c||^2 with c = E[y | f], on data with "
         "rows of equal forecasts as groups; bins add within_var - 2 within_cov; and "

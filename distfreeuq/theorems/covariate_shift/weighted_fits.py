@@ -1,4 +1,4 @@
-"""What `covariate_shift_calibration` prints: weighted fits, and paper C's terms."""
+"""What `covariate_shift_calibration` prints: weighted fits, the terms of a bound."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, Int
 from distfreeuq.calibration.results import coefficients
 from distfreeuq.calibration.temperature import TemperatureResult
 from distfreeuq.covariate_shift.weighted_calibration import covariate_shift_calibration
+from distfreeuq.references import COVARIATE_SHIFT, INPUTS_OVERLAP, TRUE_RATIO_TO_SCALE
 from distfreeuq.theorems.covariate_shift.ratio_weights import TrueDiscriminator
 from distfreeuq.theorems.covariate_shift.weighted_losses import (
     FAMILY,
     NEAR,
-    REACHED,
-    SHIFT,
-    TRUE_RATIO,
 )
 from distfreeuq.theorems.draws.finite_shift import FiniteShift
 from distfreeuq.theorems.engine.claims import Claim
@@ -95,7 +93,7 @@ TEMPERATURE = Theorem(
         "0.95 as n -> infinity (asymptotic: no claim at a given sample size); here at "
         "n = 500 weighted source rows."
     ),
-    assumptions=(SHIFT, REACHED, TRUE_RATIO + " up to scale", ROWS),
+    assumptions=(COVARIATE_SHIFT, INPUTS_OVERLAP, TRUE_RATIO_TO_SCALE, ROWS),
     family=FAMILY,
     experiments=(
         Experiment(
@@ -178,7 +176,12 @@ TERMS = Theorem(
         "L (w_hat + 1/2) to the bound's first term, and that of g_hat (1 - g_hat) to "
         "E_r (g - s)^2: here within 0.1, 0.1 and 0.02 at n = 4000."
     ),
-    assumptions=(SHIFT, REACHED, "the discriminator is P(source | x)", ROWS),
+    assumptions=(
+        COVARIATE_SHIFT,
+        INPUTS_OVERLAP,
+        "the discriminator is P(source | x)",
+        ROWS,
+    ),
     family=FAMILY,
     experiments=(
         Experiment(

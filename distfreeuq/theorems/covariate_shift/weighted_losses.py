@@ -1,4 +1,4 @@
-"""Theorems on losses weighted by the true density ratio (paper B)."""
+"""Theorems on losses weighted by the true density ratio."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ import numpy as np
 from distfreeuq import bounds, metrics, scenarios
 from distfreeuq._base.array_types import BoolArray, FloatArray, IntArray
 from distfreeuq._numerics.sample_weights import effective_sample_size
+from distfreeuq.references import (
+    COVARIATE_SHIFT,
+    INPUTS_OVERLAP,
+    PAMPARI_ERMON_2020,
+    TRUE_DENSITY_RATIO,
+    TRUE_RATIO_TO_SCALE,
+)
 from distfreeuq.theorems.draws.finite_shift import (
     SAME,
     FiniteShift,
@@ -22,10 +29,6 @@ from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
 
 FAMILY = "covariate shift"
-PAPER_B = "Pampari & Ermon (2020)"
-SHIFT = "covariate shift: p(y | x) is the same in source and target"
-REACHED = "q(x) = 0 where p(x) = 0"
-TRUE_RATIO = "the weights are the true q(x)/p(x)"
 THREE_POINTS = FiniteShift()
 UPPER = float(THREE_POINTS.ratio.max())
 NEAR = (Claim("near", at_least=0.99, tolerance=0.1),)
@@ -112,9 +115,9 @@ BINARY_UPPER = 1.6
 WEIGHTED_LOSS = Theorem(
     name="importance-weighted-loss",
     title="The weighted loss of the source is the target's loss",
-    reference=f"{PAPER_B}, Thm 4.1; theory page, 6.1",
+    reference=f"{PAMPARI_ERMON_2020}, Thm 4.1; theory page, 6.1",
     statement="E_p[w l] = E_q[l] for every loss l; with l = 1, E_p[w] = 1.",
-    assumptions=(SHIFT, REACHED, TRUE_RATIO),
+    assumptions=(COVARIATE_SHIFT, INPUTS_OVERLAP, TRUE_DENSITY_RATIO),
     family=FAMILY,
     experiments=(
         Experiment(
@@ -236,12 +239,12 @@ NOT_ABOVE = never("variance above bound", tolerance=0.003)
 VARIANCE = Theorem(
     name="importance-variance",
     title="The variance of a weighted loss is bounded by a Renyi divergence",
-    reference=f"{PAPER_B}, Lemma 4.2, corrected (theory page, 6.2)",
+    reference=f"{PAMPARI_ERMON_2020}, Lemma 4.2, corrected (theory page, 6.2)",
     statement=(
         "Var_p[w l] <= B^(1 + 1/a) d_(a+1)(q || p) R^(1 - 1/a) - R^2 with R = E_q[l], "
         "and equals it for l = B and a = 1."
     ),
-    assumptions=(REACHED, TRUE_RATIO, "0 <= l <= B", "a >= 1"),
+    assumptions=(INPUTS_OVERLAP, TRUE_DENSITY_RATIO, "0 <= l <= B", "a >= 1"),
     family=FAMILY,
     experiments=(
         Experiment(
@@ -340,13 +343,17 @@ FACTS = never(
 FEATURES = Theorem(
     name="feature-map-bias",
     title="Weights of features are biased by what the features hide",
-    reference=f"{PAPER_B}, section 4.1, corrected (theory page, 6.3)",
+    reference=f"{PAMPARI_ERMON_2020}, section 4.1, corrected (theory page, 6.3)",
     statement=(
         "With w_f = E_p[w | feature], E_p[w_f l] - E_q[l] = -E_p Cov(w, l | feature), "
         "which is zero where the feature determines E[l | x]; no feature map increases "
         "d_a(q || p)."
     ),
-    assumptions=(SHIFT, REACHED, "w_f is the true ratio of the features"),
+    assumptions=(
+        COVARIATE_SHIFT,
+        INPUTS_OVERLAP,
+        "w_f is the true ratio of the features",
+    ),
     family=FAMILY,
     experiments=(
         Experiment("random laws and maps", feature_maps, FACTS, batch=500),
@@ -452,7 +459,7 @@ SAMPLE_SIZE = Theorem(
         "n / ESS is d_2 of the weights, and tends to d_2(q || p), as divergences of "
         "other orders do to theirs: here within 10% at n = 5000."
     ),
-    assumptions=(REACHED, TRUE_RATIO + " up to scale", "bounded q(x)/p(x)"),
+    assumptions=(INPUTS_OVERLAP, TRUE_RATIO_TO_SCALE, "bounded q(x)/p(x)"),
     family=FAMILY,
     experiments=(
         Experiment(

@@ -1,1 +1,1 @@
-"""What experiments of several families draw."""
+"""What experiments draw: scored rows, samples of both domains, finite laws."""

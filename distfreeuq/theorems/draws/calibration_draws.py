@@ -127,7 +127,7 @@ def overshoot(scores: FloatMatrix, weights: FloatMatrix, alpha: float) -> FloatA
     Parameters
     ----------
     scores, weights : ndarray (R, n + 1)
-        Of calibration rows and test row together.
+        Those of the calibration rows and of the test row together.
     """
     order = np.argsort(scores, axis=1)
     mass = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
@@ -146,8 +146,8 @@ def exact_event(
 ) -> BoolArray:
     """Return an event whose probability is known if coverage is exact.
 
-    Of the mean of covered - excess, scaled such that it lies between 0 and 1 without
-    much added noise.
+    It stands for the mean of covered - excess, scaled such that it lies between 0 and 1
+    without much added noise.
     """
     return as_event((covered + _ROOM - excess) / (1.0 + _ROOM), generator)
 

@@ -17,14 +17,6 @@ from distfreeuq._base.array_types import (
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.scenarios.scenario import Domain
 
-FAMILY = "label shift"
-LABEL_SHIFT = (
-    "label shift: p(x | y) is the same in source and target",
-    "every class of the target occurs in the source",
-    "rows i.i.d., the two samples independent",
-    "the classifier was fitted on other rows",
-)
-
 Pair = tuple[FloatMatrix, IntArray, FloatMatrix]
 """Source probabilities (n, K) and labels (n,), target probabilities (m, K)."""
 

@@ -20,11 +20,11 @@ from distfreeuq.exceptions import DistFreeWarning
 from distfreeuq.theorems.engine import registry
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
+from distfreeuq.theorems.engine.guarantees import error_statement
 from distfreeuq.theorems.engine.results import (
     ClaimRecord,
     TheoremRecord,
     TheoremResult,
-    error_statement,
 )
 from distfreeuq.theorems.engine.sequential import Plan, plan_for
 

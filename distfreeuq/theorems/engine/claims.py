@@ -49,7 +49,7 @@ class Claim:
     mean: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a claim that says nothing, or two things."""
+        """Reject a claim that says nothing, or two things."""
         args = Arguments("Claim")
         given = [
             name

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import time
-from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,55 @@ from distfreeuq.theorems.engine.checking import verify
 from distfreeuq.theorems.engine.results import TheoremResult
 
 USAGE_ERROR = 2
-"""As argparse's own."""
+"""The exit code for wrong usage, which is argparse's own too."""
 
 
-def run(options: Namespace) -> int:
+def add_parser(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+) -> None:
+    """Add the command ``verify``, which `run` runs."""
+    parser = commands.add_parser(
+        "verify",
+        help="check the theorems by simulation",
+        description=(
+            "Check theorems by simulation, and that broken variants are caught. Exit "
+            "code 0: every theorem holds and every control was caught. 1: a theorem is "
+            "violated, or a control was not caught. 2: wrong usage. 3: nothing is "
+            "violated, but a theorem is undecided."
+        ),
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="theorems to check (default: all)"
+    )
+    effort = parser.add_mutually_exclusive_group()
+    effort.add_argument(
+        "--fast",
+        dest="effort",
+        action="store_const",
+        const="fast",
+        default="fast",
+        help="minutes (the default)",
+    )
+    effort.add_argument(
+        "--thorough",
+        dest="effort",
+        action="store_const",
+        const="thorough",
+        help="a third of the tolerances, nine times the draws",
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="processes; -1: all cores"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="default 0")
+    parser.add_argument("--json", metavar="FILE", help="write every claim to a file")
+    parser.add_argument("--quiet", action="store_true", help="show no progress bar")
+    parser.add_argument(
+        "--list", action="store_true", help="list the theorems, check nothing"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
     """Check what was asked for, print the table, and return the exit code."""
     if options.list:
         print(listing())
@@ -79,7 +124,7 @@ def as_document(result: TheoremResult, seconds: float) -> dict[str, Any]:
 
 
 def _writable(path: Path) -> None:
-    """Refuse before minutes of simulation what could not be written after them."""
+    """Raise, before minutes of simulation, if the file could not be written."""
     if path.is_dir() or not path.parent.is_dir():
         raise InputError(
             "The 'json' option of verify must be a file name in an existing folder. "

@@ -45,7 +45,7 @@ class Experiment:
     batch: int = 2000
 
     def __post_init__(self) -> None:
-        """Refuse an experiment that claims nothing."""
+        """Reject an experiment that claims nothing."""
         args = Arguments("Experiment")
         object.__setattr__(self, "claims", tuple(self.claims))
         if not self.claims or not all(isinstance(c, Claim) for c in self.claims):
@@ -132,7 +132,7 @@ class Theorem:
     family: str = "own"
 
     def __post_init__(self) -> None:
-        """Refuse what could not be looked up, or reproduced."""
+        """Reject what could not be looked up, or reproduced."""
         args = Arguments("Theorem")
         if not isinstance(self.name, str) or not _KEBAB.fullmatch(self.name):
             args.invalid("name", "lower-case words joined by hyphens", repr(self.name))

@@ -9,18 +9,88 @@ from distfreeuq._base.arrays import describe
 from distfreeuq.exceptions import InputError
 from distfreeuq.theorems.engine.experiment import Theorem
 
-FAMILIES = (
-    "conformal",
-    "label_shift",
-    "binning",
-    "scaling",
-    "covariate_shift",
-    "assessment",
-)
-"""Packages beside this one, each with a tuple ``THEOREMS``, in the order of tables."""
+FAMILIES = {
+    "conformal": (
+        "split-coverage",
+        "split-coverage-exact",
+        "conformal-p-values",
+        "aps-uniform",
+        "label-conditional-coverage",
+        "label-shift-coverage",
+        "label-shift-coverage-exact",
+        "training-conditional-coverage",
+        "pac-coverage",
+        "label-conditional-pac",
+        "label-shift-pac",
+        "label-shift-coverage-limit",
+        "union-coverage",
+        "total-variation-coverage",
+        "covariate-shift-coverage",
+        "covariate-shift-pac",
+    ),
+    "label_shift": (
+        "bbse-region",
+        "bbse-ball",
+        "bbse-consistency",
+        "rlls-limits",
+        "bbse-intervals",
+        "anderson-rubin",
+        "no-shift-test",
+        "mlls-optimum",
+        "mlls-consistency",
+        "mlls-intervals",
+    ),
+    "binning": (
+        "binning-bound",
+        "binning-one-probability",
+        "uniform-mass-rows",
+        "simplex-cell-rows",
+        "label-shift-posterior",
+        "label-shift-error",
+        "binning-bound-target",
+        "binning-bound-weighted",
+    ),
+    "scaling": (
+        "temperature-excess-risk",
+        "class-excess-risk",
+        "few-rows-over-confident",
+        "label-noise-under-confident",
+        "temperatures-keep-decisions",
+        "weights-have-no-scale",
+        "temperature-intervals",
+    ),
+    "covariate_shift": (
+        "importance-weighted-loss",
+        "importance-variance",
+        "feature-map-bias",
+        "effective-sample-size",
+        "discriminator-ratio",
+        "density-ratio-weights",
+        "neighbour-ratio-mean",
+        "auc-interval",
+        "density-ratio-z-test",
+        "covariate-shift-bound",
+        "brier-decomposition",
+        "weighted-temperature",
+        "covariate-shift-bound-terms",
+    ),
+    "assessment": (
+        "debiased-ece",
+        "calibration-test",
+        "reliability-intervals",
+        "isotonic-fit",
+        "evaluated-coverage",
+        "weighted-reliability-intervals",
+        "verdict-error",
+    ),
+}
+"""The packages beside this one and the names of their ``THEOREMS``, in the order of
+tables. Names are known without an import, and a theorem imports its own family only."""
 
-_known: dict[str, Theorem] = {}
-_loaded: set[str] = set()
+_known: dict[str, Theorem | str] = {
+    name: family for family, names in FAMILIES.items() for name in names
+}
+"""Every theorem by name, or the family that holds it if that is not yet imported."""
 
 
 def register(theorem: Theorem, *, replace: bool = False) -> Theorem:
@@ -56,7 +126,6 @@ def register(theorem: Theorem, *, replace: bool = False) -> Theorem:
     args = Arguments("theorems.register")
     if not isinstance(theorem, Theorem):
         args.invalid("theorem", "a Theorem", describe(theorem))
-    _load()
     if theorem.name in _known and not replace:
         must = "of a name not yet known, or given with replace=True"
         args.invalid("theorem", must, repr(theorem.name))
@@ -66,7 +135,7 @@ def register(theorem: Theorem, *, replace: bool = False) -> Theorem:
 
 def unregister(name: str) -> None:
     """Forget a theorem, as in the example of `register`."""
-    get(name)
+    _check_known(name)
     del _known[name]
 
 
@@ -79,7 +148,6 @@ def names() -> tuple[str, ...]:
     >>> "split-coverage" in theorems.names()
     True
     """
-    _load()
     return tuple(_known)
 
 
@@ -92,20 +160,26 @@ def get(name: str) -> Theorem:
     >>> theorems.get("split-coverage").reference
     'Podkopaev & Ramdas (2021), Thm 1'
     """
-    _load()
+    _check_known(name)
+    found = _known[name]
+    return found if isinstance(found, Theorem) else _load(found)[name]
+
+
+def _check_known(name: str) -> None:
     if name not in _known:
         raise InputError(
             f"There is no theorem {describe(name)}. There are: {', '.join(_known)}."
         )
-    return _known[name]
 
 
-def _load() -> None:
-    """Import the families; each only once, so that an unregistered one stays away."""
-    for family in FAMILIES:
-        if family not in _loaded:
-            _loaded.add(family)
-            module = import_module(f"distfreeuq.theorems.{family}")
-            for theorem in module.THEOREMS:
-                assert theorem.name not in _known, theorem.name
-                _known[theorem.name] = theorem
+def _load(family: str) -> dict[str, Theorem]:
+    """Import a family and return its theorems by name.
+
+    One that was unregistered, or replaced by the user's own, stays so.
+    """
+    module = import_module(f"distfreeuq.theorems.{family}")
+    theorems = {theorem.name: theorem for theorem in module.THEOREMS}
+    for name, theorem in theorems.items():
+        if _known.get(name) == family:
+            _known[name] = theorem
+    return theorems

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from statsmodels.iolib.summary import Summary
 
-    from distfreeuq._base.layout import Note, Table
-
 _COLUMNS = [
     "theorem",
     "experiment",
@@ -36,7 +34,7 @@ _COLUMNS = [
 ]
 
 Outcome = Literal["holds", "violated", "undecided", "caught", "missed"]
-"""Of an experiment the first three; of a control, caught, missed or undecided."""
+"""Experiments hold or are violated; controls are caught or missed; or undecided."""
 
 
 @register
@@ -173,7 +171,7 @@ class TheoremResult(Result):
         Parameters
         ----------
         name : str
-            Of the theorem.
+            Name of the theorem.
         control : bool, default False
             Whether to return the controls: "caught" if a claim was refuted, "missed" if
             all were found to hold, else "undecided".
@@ -235,38 +233,9 @@ class TheoremResult(Result):
         seconds : bool, default False
             Whether to print the processor time, which differs from run to run.
         """
-        from distfreeuq._base import printing
+        from distfreeuq.theorems.engine.summary import theorem_summary
 
-        draws: dict[tuple[str, str], int] = {}
-        for claim in self.claims:
-            key = claim.theorem, claim.experiment
-            draws[key] = max(claim.draws, draws.get(key, 0))
-        facts = [
-            ("Effort", self.effort),
-            ("Seed", str(self.seed)),
-            ("Claims", str(len(self.claims))),
-            ("Draws", str(sum(draws.values()))),
-        ]
-        if len(self.theorems) == 1:
-            one = self.theorems[0]
-            title = one.title
-            verdict: str = self.verdicts[one.name]
-            controls = self.outcomes(one.name, control=True).values()
-            if any(outcome != "caught" for outcome in controls):
-                verdict += ", a control not caught"
-            facts = [("Theorem", one.name), ("Verdict", verdict), *facts]
-            tables = self._claim_tables(seconds)
-            notes = [
-                ("States", one.statement),
-                ("Needs", "; ".join(one.assumptions) + "."),
-                ("By", one.reference + "."),
-            ]
-        else:
-            title = "Theorems checked by simulation"
-            tables, notes = self._theorem_tables(seconds), self._shortcomings()
-        notes.append(("Verdicts", _reading(self.claims)))
-        notes.append(("Error", self.guarantee.statement))
-        return printing.summarise(title, facts, tables, notes)
+        return theorem_summary(self, seconds=seconds)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw estimates and intervals against the claims, controls marked.
@@ -281,102 +250,6 @@ class TheoremResult(Result):
         from distfreeuq import plots
 
         return plots.theorem_checks(self, ax=ax)
-
-    # --------------------------------------------------------------- printing
-
-    def _claim_tables(self, seconds: bool) -> list[Table]:
-        from distfreeuq._base.printing import Table
-
-        tables = []
-        for control, heading in ((False, "must hold"), (True, "control, must fail")):
-            rows = [
-                [
-                    claim.experiment,
-                    str(claim),
-                    f"{claim.estimate:.4f}",
-                    f"[{claim.low:.4f}, {claim.high:.4f}]",
-                    str(claim.draws),
-                    claim.verdict,
-                    *([f"{claim.seconds:.1f}"] if seconds else []),
-                ]
-                for claim in self.claims
-                if claim.control == control
-            ]
-            headers = [heading, "claim", "estimate", "interval", "draws", "verdict"]
-            tables.append(Table(headers + ["seconds"] * seconds, rows))
-        return tables
-
-    def _theorem_tables(self, seconds: bool) -> list[Table]:
-        """Return one table per family: what holds and what was caught."""
-        from distfreeuq._base.printing import Table
-
-        verdicts = self.verdicts
-        rows: dict[str, list[list[str]]] = {}
-        for theorem in self.theorems:
-            held = self.outcomes(theorem.name).values()
-            caught = self.outcomes(theorem.name, control=True).values()
-            took = {
-                claim.experiment: claim.seconds
-                for claim in self.claims
-                if claim.theorem == theorem.name
-            }
-            rows.setdefault(theorem.family, []).append(
-                [
-                    theorem.name,
-                    theorem.reference.split(";")[0],
-                    f"{sum(x == 'holds' for x in held)} of {len(held)}",
-                    f"{sum(x == 'caught' for x in caught)} of {len(caught)}",
-                    verdicts[theorem.name],
-                    *([f"{sum(took.values()):.1f}"] if seconds else []),
-                ]
-            )
-        headers = ["by", "hold", "controls caught", "verdict"] + ["seconds"] * seconds
-        return [Table([family, *headers], body) for family, body in rows.items()]
-
-    def _shortcomings(self) -> list[Note]:
-        """Return in words what is violated, not caught, or undecided."""
-        notes = []
-        for claim in self.claims:
-            if not claim.control and claim.verdict != "holds":
-                notes.append((claim.verdict.capitalize(), _in_words(claim)))
-        for (theorem, experiment), outcome in self._outcomes(control=True).items():
-            if outcome != "caught":
-                notes.append(("Not caught", f"{theorem}, control {experiment!r}."))
-        return notes
-
-
-def error_statement(error: float, n_claims: int) -> Guarantee:
-    """Return what the verdicts of a run are worth."""
-    return Guarantee(
-        statement=(
-            f"the probability that any of the {n_claims} verdicts is wrong is at most "
-            f"{error:g}: exact binomial intervals at every planned look, Bonferroni "
-            "over looks and claims."
-        ),
-        kind="confidence interval",
-        confidence=1.0 - error,
-        reference="Clopper & Pearson (1934); Bonferroni",
-        assumptions=("the generator's numbers are as good as random",),
-    )
-
-
-def _reading(claims: Sequence[ClaimRecord]) -> str:
-    tolerances = sorted({claim.tolerance for claim in claims})
-    within = f"{tolerances[0]:.2g}"
-    if len(tolerances) > 1:
-        within += f" to {tolerances[-1]:.2g}, by claim"
-    return (
-        "violated: the interval lies on the wrong side of the claim; holds: it leaves "
-        f"the claim by no more than the tolerance ({within}); undecided: neither. A "
-        "control is caught if a claim of it is violated."
-    )
-
-
-def _in_words(claim: ClaimRecord) -> str:
-    return (
-        f"{claim.theorem}, {claim.experiment}: {claim}, estimate {claim.estimate:.4f} "
-        f"in [{claim.low:.4f}, {claim.high:.4f}] after {claim.draws} draws."
-    )
 
 
 def _worst(verdicts: Sequence[Verdict]) -> Verdict:

@@ -77,11 +77,11 @@ def plan_for(
     Parameters
     ----------
     claims : tuple of Claim
-        Of one experiment.
+        The claims of one experiment.
     error : float
-        Per claim, over all looks.
+        Probability that any look's interval of one claim misses.
     batch : int
-        Draws at a time.
+        Draws made at a time.
     sharpness : float
         What the claims' tolerances are divided by.
     n_draws : int, optional

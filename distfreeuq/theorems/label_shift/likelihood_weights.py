@@ -17,9 +17,8 @@ from distfreeuq.label_shift.inference.likelihood_covariance import (
 )
 from distfreeuq.label_shift.maximum_likelihood import mlls
 from distfreeuq.label_shift.results import LabelShiftResult
+from distfreeuq.references import CALIBRATED, TOLD_APART
 from distfreeuq.theorems.draws.weight_draws import (
-    FAMILY,
-    LABEL_SHIFT,
     Change,
     Pair,
     by_class,
@@ -30,12 +29,10 @@ from distfreeuq.theorems.draws.weight_draws import (
 )
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
+from distfreeuq.theorems.label_shift.weight_estimates import ASSUMPTIONS, FAMILY
 
 ALPHA = 0.1
-CALIBRATED = (
-    "the probabilities are calibrated in the source, by themselves or after BCTS"
-)
-TOLD_APART = "true weights positive, classes that can be told apart"
+CALIBRATED_OR_BCTS = f"{CALIBRATED}, by themselves or after BCTS"
 
 Weights = Callable[[Pair], FloatArray]
 Intervals = Callable[[Pair], FloatMatrix]
@@ -221,7 +218,7 @@ CONSISTENCY = Theorem(
         "w_hat -> w in probability as n, m -> infinity: here all weights are within "
         f"{NEAR} of the truth at n = m = 12000."
     ),
-    assumptions=(*LABEL_SHIFT, CALIBRATED, TOLD_APART),
+    assumptions=(*ASSUMPTIONS, CALIBRATED_OR_BCTS, TOLD_APART),
     family=FAMILY,
     experiments=tuple(
         Experiment(
@@ -271,7 +268,7 @@ INTERVALS = Theorem(
         "P(w_k in interval) -> 1 - alpha as n, m -> infinity (asymptotic: no claim at "
         "a given sample size); here at n = m = 800."
     ),
-    assumptions=(*LABEL_SHIFT, CALIBRATED, TOLD_APART),
+    assumptions=(*ASSUMPTIONS, CALIBRATED_OR_BCTS, TOLD_APART),
     family=FAMILY,
     experiments=tuple(
         Experiment(

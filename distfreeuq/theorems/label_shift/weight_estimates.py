@@ -16,9 +16,13 @@ from distfreeuq.label_shift.regularized_solution import (
     weights_of,
 )
 from distfreeuq.label_shift.results import LabelShiftResult
-from distfreeuq.theorems.draws.weight_draws import (
-    FAMILY,
+from distfreeuq.references import (
+    CLASSES_OVERLAP,
+    FITTED_ELSEWHERE,
     LABEL_SHIFT,
+    TWO_SAMPLES,
+)
+from distfreeuq.theorems.draws.weight_draws import (
     WEIGHT,
     confusions,
     of_counts,
@@ -28,6 +32,8 @@ from distfreeuq.theorems.draws.weight_draws import (
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
+FAMILY = "label shift"
+ASSUMPTIONS = (LABEL_SHIFT, CLASSES_OVERLAP, TWO_SAMPLES, FITTED_ELSEWHERE)
 INVERTIBLE = "the confusion matrix is invertible"
 Fit = Callable[..., LabelShiftResult]
 Estimate = Callable[[Confusion], FloatArray | None]
@@ -94,7 +100,7 @@ CONSISTENCY = Theorem(
         "w_hat -> w in probability as n, m -> infinity: here all weights are within "
         "0.05 of the truth at n = m = 10^6, within 0.5 at n = m = 2 * 10^4."
     ),
-    assumptions=(*LABEL_SHIFT, INVERTIBLE),
+    assumptions=(*ASSUMPTIONS, INVERTIBLE),
     family=FAMILY,
     experiments=(
         *(

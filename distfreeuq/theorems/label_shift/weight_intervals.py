@@ -16,9 +16,7 @@ from distfreeuq.label_shift.inference.anderson_rubin import AndersonRubin
 from distfreeuq.label_shift.inference.intervals import normal_intervals, standard_errors
 from distfreeuq.label_shift.inference.shift_test import compare_counts
 from distfreeuq.theorems.draws.weight_draws import (
-    FAMILY,
     GOOD,
-    LABEL_SHIFT,
     SOURCE,
     WEIGHT,
     by_class,
@@ -31,6 +29,8 @@ from distfreeuq.theorems.draws.weight_draws import (
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 from distfreeuq.theorems.label_shift.weight_estimates import (
+    ASSUMPTIONS,
+    FAMILY,
     INVERTIBLE,
     Fit,
     soft_bbse,
@@ -177,7 +177,7 @@ INTERVALS = Theorem(
         "P(w_k in interval) -> 1 - alpha as n, m -> infinity (asymptotic: no claim at "
         "a given sample size); here at n = m = 1000 and 20000."
     ),
-    assumptions=(*LABEL_SHIFT, INVERTIBLE, "true weights positive"),
+    assumptions=(*ASSUMPTIONS, INVERTIBLE, "true weights positive"),
     family=FAMILY,
     experiments=(
         *(
@@ -232,7 +232,7 @@ ANDERSON_RUBIN = Theorem(
         "(asymptotic: no claim at a given sample size); here at n = m = 20000. C need "
         "not be invertible."
     ),
-    assumptions=LABEL_SHIFT,
+    assumptions=ASSUMPTIONS,
     family=FAMILY,
     experiments=tuple(
         Experiment(
@@ -271,7 +271,7 @@ NO_SHIFT = Theorem(
     statement=(
         "If q = p, P(p-value <= a) -> a (asymptotic: no claim at a given sample size)."
     ),
-    assumptions=LABEL_SHIFT,
+    assumptions=ASSUMPTIONS,
     family=FAMILY,
     experiments=(
         *(

@@ -21,9 +21,7 @@ from distfreeuq.label_shift.confusion import (
 from distfreeuq.label_shift.confusion_estimators import bbse
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.theorems.draws.weight_draws import (
-    FAMILY,
     GOOD,
-    LABEL_SHIFT,
     SINGULAR,
     WEIGHT,
     confusions,
@@ -33,6 +31,7 @@ from distfreeuq.theorems.draws.weight_draws import (
 )
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
+from distfreeuq.theorems.label_shift.weight_estimates import ASSUMPTIONS, FAMILY
 
 Region = Callable[[Confusion, float], Box | Polytope]
 
@@ -136,7 +135,7 @@ POLYTOPE = Theorem(
         "compatible with Clopper-Pearson intervals of all cells, at every n and m, "
         "whatever the classifier."
     ),
-    assumptions=LABEL_SHIFT,
+    assumptions=ASSUMPTIONS,
     family=FAMILY,
     experiments=(
         *(
@@ -242,7 +241,7 @@ BALL = Theorem(
         "P(|w_raw - w|_2 <= (r_m + |w_raw|_inf r_n) / (sigma_min(C) - r_n)) >= 1 - "
         "delta, r_N = (1 + sqrt(2 ln(2/delta))) / sqrt(N); predictions hard or soft."
     ),
-    assumptions=LABEL_SHIFT,
+    assumptions=ASSUMPTIONS,
     family=FAMILY,
     experiments=(
         Experiment(

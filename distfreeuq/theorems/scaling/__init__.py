@@ -1,4 +1,4 @@
-"""The family of scaling: temperatures, and what spoils confidence (paper D)."""
+"""The family of scaling: temperatures, and what spoils confidence."""
 
 from distfreeuq.theorems.scaling import (
     excess_risk,

@@ -12,6 +12,7 @@ from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
 from distfreeuq.calibration.results import coefficients
 from distfreeuq.calibration.temperature import temperature_scaling
 from distfreeuq.calibration.vector import vector_scaling
+from distfreeuq.references import IID
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 from distfreeuq.theorems.scaling.excess_risk import FAMILY, N_CLASSES, population
@@ -67,7 +68,7 @@ def temperature_intervals(
 ) -> dict[str, BoolArray]:
     """Return whether intervals hold the population's best temperature.
 
-    Weights are a function of the row, times noise of its own that aims at nothing.
+    Weights are a function of the row, times noise that is independent of everything.
     """
     pop = population()
     importance = row_weights() if weighted else np.ones(pop.masses.size)
@@ -120,7 +121,7 @@ INTERVALS = Theorem(
         "where no temperature is right and where rows are weighted (asymptotic: no "
         "claim at a given sample size)."
     ),
-    assumptions=("rows i.i.d.", "weights do not depend on labels given the rows"),
+    assumptions=(IID, "weights do not depend on labels given the rows"),
     family=FAMILY,
     experiments=(
         Experiment(

@@ -33,6 +33,7 @@ def probabilities(calibrator, logits, labels, weights, new):
     return fit.predict(new)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calibrator", NAMES)
 @settings(max_examples=8)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([2, 31]), st.floats(-6.0, 6.0))

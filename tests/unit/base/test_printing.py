@@ -78,6 +78,7 @@ def test_the_same_result_prints_the_same_bytes(name):
         assert getattr(one, form)() == getattr(one, form)() == getattr(other, form)()
 
 
+@pytest.mark.slow
 def test_another_process_prints_the_same_bytes():
     code = (
         "import distfreeuq as dfu\n"

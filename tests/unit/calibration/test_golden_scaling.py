@@ -14,6 +14,24 @@ def close(case):
     return {"rtol": case.get("tol", 1e-9), "atol": 1e-12}
 
 
+@pytest.mark.golden("aps", "softmax")
+def test_softmax_of_huge_logits(case):
+    logits, expected = case["inputs"]["logits"], case["expected"]
+    labels = range(len(logits))
+    # rows weighted by the softmax are calibrated, so that the temperature is one
+    fit = dfu.temperature_scaling(
+        [logits] * len(logits), labels, sample_weight=expected["probs"]
+    )
+    np.testing.assert_allclose(
+        fit.predict([logits])[0], expected["probs"], **close(case)
+    )
+    for label in labels:
+        with pytest.warns(dfu.FitAtBoundWarning):  # no temperature fits a single row
+            fit = dfu.temperature_scaling([logits], [label])
+        log_prob = expected["log_probs"][label]
+        np.testing.assert_allclose(-fit.loss_before, log_prob, **close(case))
+
+
 @pytest.mark.golden("calibration", "fit_temperature")
 def test_temperature(case):
     inputs, expected = case["inputs"], case["expected"]

@@ -9,6 +9,8 @@ import matplotlib as mpl
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+pytestmark = pytest.mark.slow
+
 SHEET = Path(__file__).parents[3] / "docs" / "contact_sheet.py"
 
 

@@ -29,6 +29,7 @@ def where(toy, rng):
     return {"process": os.getpid(), **some_numbers(toy, rng)}
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_gives_the_same_table(cluster, tmp_path):
     with joblib.parallel_config(backend="dask"):
         on_cluster = study(tmp_path / "study.jsonl", n_jobs=-1, n_rep=60)

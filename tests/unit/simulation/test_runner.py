@@ -86,6 +86,7 @@ def test_a_backend_that_returns_all_at_once_gives_the_same_table(tmp_path):
     np.testing.assert_array_equal(together.values, study().values)
 
 
+@pytest.mark.slow
 def test_theorems_are_verified_on_such_a_backend_too():
     from distfreeuq import theorems
 
@@ -159,6 +160,7 @@ def lines(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_the_file_holds_each_replicate_once(tmp_path):
     file = tmp_path / "study.jsonl"
     study(file, n_jobs=2)
@@ -299,6 +301,7 @@ def wait_for_lines(file: Path, n: int) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_run_killed_in_the_middle_continues(tmp_path, n_jobs):
     file = tmp_path / "study.jsonl"

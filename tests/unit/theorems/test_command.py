@@ -120,6 +120,7 @@ def test_the_list_names_every_theorem(capsys):
     assert [line.split()[0] for line in lines] == list(theorems.names())
 
 
+@pytest.mark.slow
 def test_as_a_program_with_workers():
     run = subprocess.run(
         [sys.executable, "-m", "distfreeuq", "verify", "aps-uniform", "--jobs", "2"],
