@@ -28,8 +28,8 @@ from distfreeuq.binning.uniform_mass import (
 )
 from distfreeuq.results import read_only
 
+# Most entries of the other rows that choose the splits; more would only take longer.
 _ENTRIES = 1 << 18
-"""Of other rows that choose the splits: more would only take longer."""
 
 
 @dataclass(slots=True)
@@ -214,7 +214,7 @@ class _Others:
         gap = lower / size - (sums[-1] - lower) / (n - size)
         gained = gap**2 * size * (n - size)
         j, k = np.unravel_index(int(np.argmax(gained)), gained.shape)
-        # a few units in the last place are no variance
+        # a few units in the last place are rounding, not variance
         return (free[k], int(below[j])) if gained[j, k] > 1e-14 * n * n else None
 
     def descend(self, tree: _Tree, level: list[_Part], parts: list[_Part]) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 
 from distfreeuq import bounds
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
-from distfreeuq.binning.canonical import reweighted
-from distfreeuq.binning.guarantees import PAPER_A
+from distfreeuq.binning.label_shift_bins import reweighted
 from distfreeuq.label_shift.known_priors import label_weights
+from distfreeuq.references import PODKOPAEV_RAMDAS_2021 as PAPER_A
 from distfreeuq.theorems.binning.source_bins import FAMILY
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem

@@ -9,9 +9,9 @@ import numpy as np
 
 from distfreeuq import bounds
 from distfreeuq._base.array_types import BoolArray, FloatArray, IntArray, IntMatrix
-from distfreeuq.binning.guarantees import PAPER_A
 from distfreeuq.binning.histogram import histogram_binning
 from distfreeuq.binning.radii import BOUNDS, binomial_radii, multinomial_radii
+from distfreeuq.references import PODKOPAEV_RAMDAS_2021 as PAPER_A
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
