@@ -105,8 +105,8 @@ def run(folder: str | Path = "figures") -> list[Path]:
     print(comparison(fits, achieved), end="\n\n")
 
     return [
-        _save(held_out.plot(by="size"), folder / "set-sizes.png"),
-        _save(held_out.plot(by="class"), folder / "coverage-by-class.png"),
+        _save(held_out.plot(kind="sizes"), folder / "set-sizes.png"),
+        _save(held_out.plot(kind="classes"), folder / "coverage-by-class.png"),
         _save(estimate.plot(), folder / "label-weights.png"),
         _save(plots.coverage_by_method(achieved), folder / "coverage-under-shift.png"),
     ]

@@ -14,8 +14,10 @@ CLOPPER_PEARSON_1934 = "Clopper and Pearson (1934)"
 
 # ---------------------------------------------------------------- how rows were drawn
 IID = "rows i.i.d."
+INDEPENDENT = "rows independent"
 CALIBRATION_IID = "calibration rows i.i.d."
 NEW_ROW_IID = "the calibration rows and the new row are i.i.d."
+CLASS_EXCHANGEABLE = "rows of a class are exchangeable"
 EXCHANGEABLE = "the calibration rows and the new row are exchangeable"
 TWO_SAMPLES = "rows i.i.d. within each sample, the two samples independent"
 
@@ -23,6 +25,7 @@ TWO_SAMPLES = "rows i.i.d. within each sample, the two samples independent"
 FITTED_ELSEWHERE = "the classifier was fitted on other rows"
 CHOSEN_ELSEWHERE = "the classifier, the score and alpha were chosen without these rows"
 ASSESSED_ELSEWHERE = "rows not used to fit or calibrate the classifier"
+SETS_ASSESSED_ELSEWHERE = "rows used neither to fit the classifier nor to calibrate"
 
 # ------------------------------------------------------------------------- label shift
 LABEL_SHIFT = "label shift: p(x | y) is the same in source and target"
@@ -35,3 +38,8 @@ TOLD_APART = "true weights positive, classes that can be told apart"
 COVARIATE_SHIFT = "covariate shift: p(y | x) is the same in source and target"
 INPUTS_OVERLAP = "q(x) = 0 where p(x) = 0"
 TRUE_DENSITY_RATIO = "the weights are the true q(x)/p(x)"
+TRUE_RATIO_TO_SCALE = f"{TRUE_DENSITY_RATIO} up to scale"
+TRUE_BOUNDED_RATIO = f"{TRUE_RATIO_TO_SCALE}, and bounded as given"
+KNOWN_DENSITY_RATIO = "w(x) = q(x)/p(x) known up to scale, and q(x) = 0 where p(x) = 0"
+WEIGHT_BOUND = "no w(x) exceeds the bound given"
+WEIGHTS_BY_INPUTS = "weights depend on the inputs alone"

@@ -112,7 +112,7 @@ def prediction_sets() -> Figures:
         "calibration_scores": fit.plot,
         "calibration_scores-by_class": by_class.plot,
         "set_sizes": coverage.plot,
-        "class_coverage": lambda: coverage.plot(by="class"),
+        "class_coverage": lambda: coverage.plot(kind="classes"),
         "coverage_by_method": lambda: plots.coverage_by_method(achieved),
         "coverage_against_alpha": lambda: plots.coverage_against_alpha(alphas, results),
         "prediction_regions": lambda: plots.prediction_regions(
@@ -149,7 +149,7 @@ def calibration() -> Figures:
     )
     return {
         "reliability_diagram": result.plot,
-        "reliability_diagram-curve": lambda: result.plot(style="curve"),
+        "reliability_diagram-curve": lambda: result.plot(kind="curve"),
         "reliability_diagram-weighted": weighted.plot,
         "metric_comparison": comparison.plot,
         "reliability_change": temperature.plot,
@@ -202,7 +202,7 @@ def simulations() -> Figures:
     theorem = theorems.verify("split-coverage-exact", rng=0)
     return {
         "replicate_histogram": lambda: plots.replicate_histogram(
-            coverages["label-shift weights"], name="coverage"
+            coverages["label-shift weights"], what="coverage"
         ),
         "theorem_checks": theorem.plot,
         "coverage_histogram": lambda: plots.coverage_histogram(coverages, 0.9),

@@ -9,7 +9,7 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
-from distfreeuq.assessment.results import TITLES
+from distfreeuq.assessment.measures import TITLES
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import Result
 

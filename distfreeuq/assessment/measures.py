@@ -25,20 +25,24 @@ from distfreeuq.metrics.classwise_errors import class_errors
 from distfreeuq.metrics.data import Rows
 from distfreeuq.metrics.proper_scores import log_losses
 
-METRICS = (
-    "accuracy",
-    "mean_confidence",
-    "ece",
-    "overconfident_ece",
-    "max_gap",
-    "debiased_ece",
-    "max_ece",
-    "average_ece",
-    "classwise_ece",
-    "brier_score",
-    "nll",
-)
+# How tables and figures call the metrics, in their order.
+TITLES = {
+    "accuracy": "accuracy",
+    "mean_confidence": "mean confidence",
+    "ece": "ECE",
+    "overconfident_ece": "over-confident ECE",
+    "max_gap": "largest gap of a bin",
+    "debiased_ece": "debiased L2 error",
+    "max_ece": "max-ECE over predicted classes",
+    "average_ece": "average ECE over them",
+    "classwise_ece": "class-wise ECE",
+    "brier_score": "Brier score",
+    "nll": "negative log-likelihood",
+}
 
+METRICS = tuple(TITLES)
+
+# Errors that noise in the bins makes larger.
 BIASED = frozenset(
     {
         "ece",
@@ -49,7 +53,6 @@ BIASED = frozenset(
         "classwise_ece",
     }
 )
-"""Errors that noise in the bins makes larger."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -12,6 +12,7 @@ from distfreeuq.references import (
     FITTED_ELSEWHERE,
     LABEL_SHIFT,
     PODKOPAEV_RAMDAS_2021,
+    TRUE_BOUNDED_RATIO,
     TRUE_LABEL_WEIGHT,
 )
 
@@ -126,7 +127,7 @@ def weighted_rows(
             FITTED_ELSEWHERE,
             *choice.needs,
             COVARIATE_SHIFT,
-            "the weights are the true q(x)/p(x) up to scale, and bounded as given",
+            TRUE_BOUNDED_RATIO,
         ),
     )
 

@@ -12,9 +12,9 @@ from distfreeuq._kernels.threads import threads_for
 from distfreeuq.metrics.bins import choose_bins
 
 _MOST_BLOCKS = 16
+# Fewest entries of the matrix for each sum of a block: with fewer, adding up the blocks
+# would cost more than a second thread saves.
 _ENTRIES_PER_SUM = 16
-"""Of the matrix, for each sum of a block: with fewer, adding up the blocks would cost
-more than a second thread saves."""
 
 
 def class_errors(

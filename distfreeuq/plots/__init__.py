@@ -1,7 +1,7 @@
 """Figures: the only package that knows matplotlib.
 
-Every function takes `ax` and returns it; without one it makes a new figure that belongs
-to nobody's pyplot state: ``fit.plot().figure.savefig("fit.png")`` works anywhere.
+Every function takes `ax` and returns it; without one it makes a new figure that pyplot
+does not know: ``fit.plot().figure.savefig("fit.png")`` works anywhere.
 """
 
 from distfreeuq.plots.assessment_figures import (
