@@ -247,7 +247,7 @@ def binning_errors(
     rng = np.random.default_rng(5)
     ends = np.arange(11) / 10
     truth = np.diff(ends**3) / 3 / np.diff(ends)
-    names = {"hoeffding": "Hoeffding (paper A)", "auto": "Clopper-Pearson"}
+    names = {"hoeffding": "Hoeffding", "auto": "Clopper-Pearson"}
     errors = np.empty((sizes.size, n_draws))
     radii = {name: np.empty((sizes.size, n_draws)) for name in names.values()}
     for i, n in enumerate(sizes):
@@ -294,7 +294,7 @@ def excess_risks(
     lipschitz = np.sqrt(2) * top * np.sqrt(n_classes) / 2
     constants = bounds.half_brier_constants(top)._asdict()
     return np.maximum(excess, 1e-12), {
-        "Theorem 4.1 (paper D)": bounds.cts_excess_risk(
+        "Zhao et al. (2020), Thm 4.1": bounds.cts_excess_risk(
             sizes, 1, 0.1, lipschitz=lipschitz, **fixed
         ),
         "tighter constants": bounds.cts_excess_risk_tight(

@@ -1,4 +1,4 @@
-"""Paper A, Theorems 3 and 4: bounds for all bins at once, on the source and the target.
+"""Podkopaev & Ramdas (2021), Theorems 3 and 4: bounds for all bins at once.
 
 A draw fails if any bin's error exceeds its radius. All claims of this file together
 raise a false alarm with probability at most 1e-6.

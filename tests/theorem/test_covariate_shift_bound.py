@@ -1,4 +1,4 @@
-"""The printed terms of paper C's bound estimate the theorem's expectations.
+"""The printed terms of Park et al.'s bound estimate the theorem's expectations.
 
 Each is a mean of bounded independent numbers, so that Hoeffding's inequality says how
 far it may stray: at a false-alarm rate of 1e-6 for the whole file.

@@ -1,4 +1,4 @@
-"""Paper B: weighted losses are target losses, and how much they vary.
+"""Pampari & Ermon (2020): weighted losses are target losses, and how much they vary.
 
 Theorem 4.1 by simulation with true ratios, Lemma 4.2 by enumeration of discrete laws;
 how often the interval of the discriminator's AUC holds the true one; and how much of

@@ -1,4 +1,4 @@
-"""Paper D by simulation: Theorems 4.1 and 3.1, Corollary 4.2 and Lemma 3.3.
+"""Zhao et al. (2020) by simulation: Theorems 4.1 and 3.1, Corollary 4.2 and Lemma 3.3.
 
 The population has finitely many rows of logits and known label probabilities, so that
 expected losses are sums and every excess risk is exact. Draws are counts per row and
