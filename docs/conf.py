@@ -1,6 +1,8 @@
 """Sphinx settings: everything offline, warnings are errors (see the Makefile)."""
 
+import json
 import os
+import sys
 from importlib.metadata import files
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from sphinx.util.fileutil import copy_asset
 from distfreeuq import __version__
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))  # for benchmarks, which are not installed
 
 project = "distfreeuq"
 author = "the distfreeuq developers"
@@ -85,7 +88,18 @@ def copy_vignettes(app: Sphinx) -> None:
             copy.write_text(text, encoding="utf-8")
 
 
+def draw_benchmarks(app: Sphinx) -> None:
+    """Draw the figures of the benchmarks' page from the times on file."""
+    from benchmarks.figure import draw_families
+
+    times = HERE.parent / "benchmarks" / "results" / "standard.json"
+    folder = HERE / "growth"
+    folder.mkdir(exist_ok=True)
+    draw_families(json.loads(times.read_text(encoding="utf-8")), folder)
+
+
 def setup(app: Sphinx) -> None:
     """Connect."""
     app.connect("builder-inited", copy_vignettes)
+    app.connect("builder-inited", draw_benchmarks)
     app.connect("build-finished", copy_mathjax)
