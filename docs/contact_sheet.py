@@ -36,7 +36,7 @@ def main(folder: Path) -> None:
         draw().figure.savefig(path)
         paths.append(path)
     sheet(paths, folder / "contact_sheet.png")
-    sheet(paths, folder / "contact_sheet_grey.png", grey=True)
+    sheet(paths, folder / "contact_sheet_grey.png", gray=True)
     print(f"{len(paths)} figures and contact_sheet.png in {folder}")
 
 
@@ -51,7 +51,7 @@ def all_figures() -> Figures:
     return figures
 
 
-def sheet(paths: list[Path], out: Path, *, grey: bool = False) -> None:
+def sheet(paths: list[Path], out: Path, *, gray: bool = False) -> None:
     """Put the pictures side by side, each at its own proportions."""
     rows = -(-len(paths) // COLUMNS)
     figure = Figure(figsize=(5 * COLUMNS, 4.2 * rows), dpi=80, layout="constrained")
@@ -60,7 +60,7 @@ def sheet(paths: list[Path], out: Path, *, grey: bool = False) -> None:
         cell.set_axis_off()
     for cell, path in zip(grid.flat, paths, strict=False):
         image = imread(path)[..., :3]
-        if grey:  # luminance, as a printer takes it
+        if gray:  # luminance, as a printer takes it
             image = np.repeat((image @ [0.299, 0.587, 0.114])[..., None], 3, axis=2)
         cell.imshow(image)
         cell.set_title(path.stem, fontsize=9, color="0.4")

@@ -1,4 +1,4 @@
-"""Is the ECE larger than a calibrated classifier's would be? An exact test.
+"""Is the ECE larger than a calibrated classifier's would be? A Monte Carlo test.
 
 Given the confidences, a calibrated classifier is right in row i with probability
 confidence_i, independently. So its ECE can be simulated, whatever the sample size, and
@@ -56,7 +56,7 @@ def calibration_test(
 
 
 def noise(measures: Measures) -> float:
-    """Return about the ECE that a calibrated classifier has on these confidences.
+    """Approximate the ECE that a calibrated classifier has on these confidences.
 
     A bin's sum of gaps is then nearly normal with mean zero, so its absolute value is
     sqrt(2 / pi) standard deviations on average.

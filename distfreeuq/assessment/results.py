@@ -138,7 +138,7 @@ class AssessmentResult(Result):
 
     @property
     def near_zero(self) -> bool:
-        """Whether the ECE is so near to noise alone that its interval is no good."""
+        """Whether the ECE is so near to noise alone that its interval is unreliable."""
         return self["ece"] < NEAR_ZERO * self.noise
 
     def to_frame(self) -> pd.DataFrame:

@@ -199,7 +199,7 @@ class _Others:
         self.part = np.zeros(self.probs.shape[0], dtype=np.int64)
 
     def choose(self, part: int, n_bins: int, free: list[int]) -> tuple[int, int] | None:
-        """Return the class and the number of cells below its split; None if all alike.
+        """Return the class and the number of cells below its split, None if none varies.
 
         The split that leaves the least variance of its own class's probability.
         """

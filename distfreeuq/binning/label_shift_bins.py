@@ -153,7 +153,7 @@ def reweighted(frequencies: FloatMatrix, label_weight: FloatArray) -> FloatMatri
 
 
 def reweighted_prior(prior: FloatArray, label_weight: FloatArray) -> FloatArray:
-    """Return the target's prior; without any of the rows' classes, w itself."""
+    """Return the target's prior; w itself if it has none of the rows' classes."""
     mass: FloatArray = prior * label_weight
     if mass.sum() == 0.0:
         mass = label_weight
@@ -191,7 +191,7 @@ def target_radii(
 def _binary_radii(
     frequency: FloatArray, radii: Radii, weights: TargetWeights
 ) -> tuple[Radii, FloatArray]:
-    """Push the ends of the interval of class 1 through the reweighting: exact."""
+    """Reweight the ends of the interval of class 1, which is exact."""
     ends = []
     for ratio_low, ratio_high in (
         _ratios(weights.used, weights.used),

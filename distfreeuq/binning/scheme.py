@@ -1,4 +1,4 @@
-"""Which bins, and which rows they count: fixed ones, other rows' choice, or no split.
+"""How bins are chosen: in advance, by other rows, or by the calibration rows.
 
 The bounds need the rows of a bin to be independent draws from it. That is so for bins
 fixed in advance, for bins that other rows chose, and for bins at the calibration rows'

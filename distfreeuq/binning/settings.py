@@ -27,7 +27,7 @@ MODES = ("canonical", "classwise", "top-label")
 
 @dataclass(frozen=True, slots=True)
 class BinningSettings:
-    """Checked arguments of `histogram_binning` that are no rows.
+    """Checked arguments of `histogram_binning` other than its rows.
 
     Attributes
     ----------

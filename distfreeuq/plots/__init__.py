@@ -35,8 +35,8 @@ from distfreeuq.plots.simulation_figures import (
 from distfreeuq.plots.style import (
     BLUE,
     CYCLE,
+    GRAY,
     GREEN,
-    GREY,
     LINES,
     ORANGE,
     PURPLE,
@@ -50,8 +50,8 @@ from distfreeuq.plots.weight_figures import density_ratio_weights, importance_we
 __all__ = [
     "BLUE",
     "CYCLE",
+    "GRAY",
     "GREEN",
-    "GREY",
     "LINES",
     "ORANGE",
     "PURPLE",

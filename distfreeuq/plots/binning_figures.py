@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from distfreeuq.plots.style import BLUE, CYCLE, GREY, MARKERS, NOMINAL, new_axes
+from distfreeuq.plots.style import BLUE, CYCLE, GRAY, MARKERS, NOMINAL, new_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,8 +69,8 @@ def _one_probability(fit: BinningResult, frame: pd.DataFrame, ax: Axes) -> None:
     masses.set_yticks(
         [t for t in MaxNLocator(12).tick_values(0, 4 * largest) if t <= 1.2 * largest]
     )
-    masses.set_ylabel("share of rows", color=GREY)
-    masses.tick_params(colors=GREY, length=3)
+    masses.set_ylabel("share of rows", color=GRAY)
+    masses.tick_params(colors=GRAY, length=3)
     masses.spines[["top", "left"]].set_visible(False)
     ax.set_zorder(masses.get_zorder() + 1)
     ax.patch.set_visible(False)

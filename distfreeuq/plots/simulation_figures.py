@@ -22,7 +22,8 @@ from distfreeuq.plots.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_FEW_VALUES = 8  # that are drawn as bars of their own
+# Most different values that are drawn as bars of their own.
+_FEW_VALUES = 8
 
 
 def coverage_histogram(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distfreeuq.plots.style import BLUE, GREY, ORANGE, RED, new_axes
+from distfreeuq.plots.style import BLUE, GRAY, ORANGE, RED, new_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +110,7 @@ def _intervals(
             some = (frame["verdict"] == verdict).to_numpy() & (control == is_control)
             if not some.any():
                 continue
-            shade = GREY if is_control and verdict == "violated" else color
+            shade = GRAY if is_control and verdict == "violated" else color
             face = "white" if is_control else shade
             label = f"control, {verdict}" if is_control else verdict
             ax.hlines(rows[some], low[some], high[some], color=shade, linewidth=2.0)

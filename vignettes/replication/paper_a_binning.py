@@ -75,8 +75,8 @@ def fit_discriminant(x: np.ndarray, labels: np.ndarray):
     """Fit Fisher's linear discriminant; return its probability of class 1."""
     means = np.stack([x[labels == k].mean(axis=0) for k in (0, 1)])
     share = labels.mean()
-    centred = x - means[labels]
-    precision = np.linalg.inv(centred.T @ centred / (len(x) - 2))
+    centered = x - means[labels]
+    precision = np.linalg.inv(centered.T @ centered / (len(x) - 2))
     slope = precision @ (means[1] - means[0])
     middle = (means[0] + means[1]) / 2
     intercept = np.log(share / (1 - share)) - middle @ slope

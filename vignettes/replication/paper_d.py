@@ -43,7 +43,7 @@ from vignettes.replication.report import (
 
 METHODS = ("Uncal.", "VS", "TS", "CTS")
 COLORS = dict(
-    zip(METHODS, (plots.GREY, plots.GREEN, plots.ORANGE, plots.BLUE), strict=True)
+    zip(METHODS, (plots.GRAY, plots.GREEN, plots.ORANGE, plots.BLUE), strict=True)
 )
 COLUMNS = ("accuracy", "ECE", "max-ECE", "avg-ECE")
 NOISE, SEEDS, SPLITS = 0.3, range(5), range(10)
