@@ -57,7 +57,7 @@ dist: $(VENV)/installed
 	$(BIN)/python -m build
 
 clean:
-	rm -rf $(VENV) build dist figures docs/_build docs/generated docs/vignettes *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist figures docs/_build docs/generated docs/growth docs/vignettes *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name '__pycache__' -prune -exec rm -rf {} +
 	rm -f distfreeuq/_kernels/*.so
 

@@ -88,7 +88,6 @@ def main() -> int:
         folder = arguments.results or RESULTS
         folder.mkdir(parents=True, exist_ok=True)
         stem = folder / (LARGE if arguments.only == LARGE else "standard")
-        stem.with_suffix(".txt").write_text(text)
         stem.with_suffix(".json").write_text(
             report.as_json(outcomes, roofline, load, missing_peers())
         )

@@ -16,8 +16,8 @@ from .report import implementation_name
 from .units import describe_size
 
 _COLUMNS = 3
-_OURS_COLOURS = {1: "#b2182b", 2: "#ef8a62"}
-_PEER_COLOURS = {
+_OUR_COLORS = {1: "#b2182b", 2: "#ef8a62"}
+_PEER_COLORS = {
     "NumPy": "#2166ac",
     "SciPy": "#67a9cf",
     "scikit-learn": "#4d4d4d",
@@ -47,12 +47,8 @@ Panel = tuple[str, list[Job]]
 """The axis along which the jobs differ, and the jobs in order."""
 
 
-def draw_growth(run: dict[str, Any], folder: Path) -> None:
-    """Write ``growth-<family>.svg`` for every family with enough sizes.
-
-    And ``growth.svg``, a choice of these.
-    """
-    bandwidth = run["roofline"]["read_bytes_per_second"]["1"]
+def draw_headlines(run: dict[str, Any], path: Path) -> None:
+    """Write the figure that stands for all."""
     chosen = {
         (group[0]["name"], axis): (axis, group)
         for axis, group in reversed(_panels(run["jobs"]))  # the first of several stays
@@ -60,11 +56,27 @@ def draw_growth(run: dict[str, Any], folder: Path) -> None:
     }
     headlines = [chosen[key] for key in HEADLINES if key in chosen]
     if headlines:
-        _draw_figure(headlines, bandwidth, folder / "growth.svg")
-    for family in dict.fromkeys(job["family"] for job in run["jobs"]):
-        panels = _panels([job for job in run["jobs"] if job["family"] == family])
-        if panels:
-            _draw_figure(panels, bandwidth, folder / f"growth-{family}.svg")
+        _draw_figure(headlines, _bandwidth(run), path)
+
+
+def draw_families(run: dict[str, Any], folder: Path) -> None:
+    """Write ``growth-<family>.svg`` for every family with enough sizes."""
+    for family, panels in panels_by_family(run).items():
+        _draw_figure(panels, _bandwidth(run), folder / f"growth-{family}.svg")
+
+
+def panels_by_family(run: dict[str, Any]) -> dict[str, list[Panel]]:
+    """Return the panels of every family that has any."""
+    families = dict.fromkeys(job["family"] for job in run["jobs"])
+    panels = {
+        family: _panels([job for job in run["jobs"] if job["family"] == family])
+        for family in families
+    }
+    return {family: some for family, some in panels.items() if some}
+
+
+def _bandwidth(run: dict[str, Any]) -> float:
+    return float(run["roofline"]["read_bytes_per_second"]["1"])
 
 
 def _panels(jobs: list[Job]) -> list[Panel]:
@@ -108,11 +120,11 @@ def _draw_panel(ax: Axes, axis: str, group: list[Job], bandwidth: float) -> None
     drawn: list[str] = []
     for (name, threads), points in curves.items():
         package = name.partition(",")[0]
-        peers = _PEER_COLOURS.get(package, "black")
+        peers = _PEER_COLORS.get(package, "black")
         ax.plot(
             *zip(*points, strict=True),
             "o--" if package in drawn and not threads else "o-",  # another way of it
-            color=_OURS_COLOURS[threads] if threads else peers,
+            color=_OUR_COLORS[threads] if threads else peers,
             label=name,
             ms=4,
             lw=1.5,

@@ -20,7 +20,7 @@ N_FEATURES = 5
 def jobs() -> Iterator[Job]:
     for n in SIZES:
         yield logistic(n)
-        yield nearest_neighbours(n)
+        yield nearest_neighbors(n)
         yield kernels("ulsif", "uLSIF", n)
         yield kernels("kliep", "KLIEP", n)
         yield alone("rulsif", "RuLSIF", n)
@@ -78,7 +78,7 @@ def logistic(n: int) -> Job:
     )
 
 
-def nearest_neighbours(n: int) -> Job:
+def nearest_neighbors(n: int) -> Job:
     source, target = samples(n)
 
     def by_scipy() -> Any:

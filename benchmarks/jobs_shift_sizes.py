@@ -17,7 +17,7 @@ def jobs() -> Iterator[Job]:
     for size in SIZES:
         yield black_box(*size, soft=False)
         yield black_box(*size, soft=True)
-        yield regularised(*size)
+        yield regularized(*size)
         yield likelihood(*size)
     for size in SIZES:
         yield adapt(*size)
@@ -52,7 +52,7 @@ def black_box(n: int, n_classes: int, soft: bool) -> Job:
     )
 
 
-def regularised(n: int, n_classes: int) -> Job:
+def regularized(n: int, n_classes: int) -> Job:
     probs, labels, target = samples(n, n_classes)
     return Job(
         name="RLLS",

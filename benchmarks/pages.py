@@ -1,9 +1,9 @@
-"""Figures, docs page and README's table, from the stored results of the last full run.
+"""Docs page, README's table and figure, from the stored results of the last full run.
 
-``python -m benchmarks.pages`` draws the figures of growth, and writes
+``python -m benchmarks.pages`` draws the README's figure, and writes
 ``docs/benchmarks.md`` and what stands between the two marks in ``README.md``. It
 measures nothing. ``--print FOLDER`` prints page and table instead, of the results in
-that folder.
+that folder. The figures of the docs page are drawn when the site is built.
 """
 
 import json
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .figure import draw_growth
+from .figure import draw_headlines, panels_by_family
 from .harness import OURS
 from .report import BUSY
 from .targets import MISSED
@@ -54,7 +54,7 @@ def main() -> None:
     if printing:
         print(page(runs), *headline(runs[0]), sep="\n")
         return
-    draw_growth(runs[0], RESULTS)
+    draw_headlines(runs[0], RESULTS / "growth.svg")
     (ROOT / "docs" / "benchmarks.md").write_text(page(runs))
     index = ROOT / "docs" / "index.md"
     contents = index.read_text()
@@ -82,7 +82,8 @@ def page(runs: list[dict[str, Any]]) -> str:
         "is the best of several interleaved runs. A ratio is another's time over ours:",
         "above 1 we are faster. Memory is the peak of NumPy and Python, results",
         "included. The limit is the share of our time that one read of the input at",
-        "full bandwidth, or the exponentials alone (e), would take.",
+        "full bandwidth, or the exponentials alone (e), would take. The figures are",
+        "drawn with the site, by `make docs`.",
         "",
         *environment_lines(first),
         "",
@@ -91,6 +92,7 @@ def page(runs: list[dict[str, Any]]) -> str:
         *targets(runs),
         "",
     ]
+    drawn = panels_by_family(first)
     measured = [job["family"] for run in runs for job in run["jobs"]]
     for family in dict.fromkeys((*FAMILIES, *measured)):
         jobs = [j for run in runs for j in run["jobs"] if j["family"] == family]
@@ -98,9 +100,8 @@ def page(runs: list[dict[str, Any]]) -> str:
             continue
         title = FAMILIES.get(family, family.replace("_", " ").capitalize())
         lines += [f"## {title}", ""]
-        figure = RESULTS / f"growth-{family}.svg"
-        if figure.exists():
-            place = f"../benchmarks/results/{figure.name}"
+        if family in drawn:
+            place = f"growth/growth-{family}.svg"
             lines += [f"![Growth of times: {title.lower()}]({place})", ""]
         lines += [*family_table(jobs), ""]
     return "\n".join(lines)

@@ -8,10 +8,10 @@ from distfreeuq._numerics.num_threads import get_num_threads, set_num_threads
 from distfreeuq._numerics.quantiles import weighted_quantile
 from distfreeuq._version import __version__
 from distfreeuq.assessment.calibration_results import CalibrationComparisonResult
-from distfreeuq.assessment.one_classifier import assess
-from distfreeuq.assessment.results import AssessmentResult
+from distfreeuq.assessment.classifier_assessment import assess
+from distfreeuq.assessment.classifier_comparison import compare
+from distfreeuq.assessment.results import AssessmentResult, ComparisonResult
 from distfreeuq.assessment.several_calibrations import compare_calibrations
-from distfreeuq.assessment.several_classifiers import ComparisonResult, compare
 from distfreeuq.binning.histogram import histogram_binning
 from distfreeuq.binning.results import BinningResult
 from distfreeuq.calibration.classwise_temperature import (

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _RATINGS = {1: "very poor", 2: "poor", 3: "fair", 4: "good", 5: "very good"}
+# The target's women are unhappier: this share of each rating is kept.
 _KEPT = {"very poor": 1.0, "poor": 1.0, "fair": 0.7, "good": 0.25, "very good": 0.15}
-"""The target's women are unhappier: this share of each rating is kept."""
 _SEED = 0
 
 
@@ -105,8 +105,8 @@ def run(folder: str | Path = "figures") -> list[Path]:
     print(comparison(fits, achieved), end="\n\n")
 
     return [
-        _save(held_out.plot(by="size"), folder / "set-sizes.png"),
-        _save(held_out.plot(by="class"), folder / "coverage-by-class.png"),
+        _save(held_out.plot(kind="sizes"), folder / "set-sizes.png"),
+        _save(held_out.plot(kind="classes"), folder / "coverage-by-class.png"),
         _save(estimate.plot(), folder / "label-weights.png"),
         _save(plots.coverage_by_method(achieved), folder / "coverage-under-shift.png"),
     ]
@@ -160,7 +160,7 @@ def _say(text: str) -> None:
 
 
 def _save(ax: Axes, path: Path) -> Path:
-    """Write the figure and tell where."""
+    """Write the figure and print where."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     figure.savefig(path)

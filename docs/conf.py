@@ -1,5 +1,6 @@
 """Sphinx settings: everything offline, warnings are errors (see the Makefile)."""
 
+import json
 import os
 import sys
 from importlib.metadata import files
@@ -12,6 +13,7 @@ from distfreeuq import __version__
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE.parent))  # for benchmarks, which are not installed
 
 project = "distfreeuq"
 author = "the distfreeuq developers"
@@ -97,8 +99,19 @@ def draw_import_graph(app: Sphinx) -> None:
     import_graph.draw(imports, folder / "import_graph.svg")
 
 
+def draw_benchmarks(app: Sphinx) -> None:
+    """Draw the figures of the benchmarks' page from the times on file."""
+    from benchmarks.figure import draw_families
+
+    times = HERE.parent / "benchmarks" / "results" / "standard.json"
+    folder = HERE / "growth"
+    folder.mkdir(exist_ok=True)
+    draw_families(json.loads(times.read_text(encoding="utf-8")), folder)
+
+
 def setup(app: Sphinx) -> None:
     """Connect."""
     app.connect("builder-inited", copy_vignettes)
     app.connect("builder-inited", draw_import_graph)
+    app.connect("builder-inited", draw_benchmarks)
     app.connect("build-finished", copy_mathjax)

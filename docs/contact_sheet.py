@@ -36,7 +36,7 @@ def main(folder: Path) -> None:
         draw().figure.savefig(path)
         paths.append(path)
     sheet(paths, folder / "contact_sheet.png")
-    sheet(paths, folder / "contact_sheet_grey.png", grey=True)
+    sheet(paths, folder / "contact_sheet_grey.png", gray=True)
     print(f"{len(paths)} figures and contact_sheet.png in {folder}")
 
 
@@ -51,7 +51,7 @@ def all_figures() -> Figures:
     return figures
 
 
-def sheet(paths: list[Path], out: Path, *, grey: bool = False) -> None:
+def sheet(paths: list[Path], out: Path, *, gray: bool = False) -> None:
     """Put the pictures side by side, each at its own proportions."""
     rows = -(-len(paths) // COLUMNS)
     figure = Figure(figsize=(5 * COLUMNS, 4.2 * rows), dpi=80, layout="constrained")
@@ -60,7 +60,7 @@ def sheet(paths: list[Path], out: Path, *, grey: bool = False) -> None:
         cell.set_axis_off()
     for cell, path in zip(grid.flat, paths, strict=False):
         image = imread(path)[..., :3]
-        if grey:  # luminance, as a printer takes it
+        if gray:  # luminance, as a printer takes it
             image = np.repeat((image @ [0.299, 0.587, 0.114])[..., None], 3, axis=2)
         cell.imshow(image)
         cell.set_title(path.stem, fontsize=9, color="0.4")
@@ -112,7 +112,7 @@ def prediction_sets() -> Figures:
         "calibration_scores": fit.plot,
         "calibration_scores-by_class": by_class.plot,
         "set_sizes": coverage.plot,
-        "class_coverage": lambda: coverage.plot(by="class"),
+        "class_coverage": lambda: coverage.plot(kind="classes"),
         "coverage_by_method": lambda: plots.coverage_by_method(achieved),
         "coverage_against_alpha": lambda: plots.coverage_against_alpha(alphas, results),
         "prediction_regions": lambda: plots.prediction_regions(
@@ -149,7 +149,7 @@ def calibration() -> Figures:
     )
     return {
         "reliability_diagram": result.plot,
-        "reliability_diagram-curve": lambda: result.plot(style="curve"),
+        "reliability_diagram-curve": lambda: result.plot(kind="curve"),
         "reliability_diagram-weighted": weighted.plot,
         "metric_comparison": comparison.plot,
         "reliability_change": temperature.plot,
@@ -202,7 +202,7 @@ def simulations() -> Figures:
     theorem = theorems.verify("split-coverage-exact", rng=0)
     return {
         "replicate_histogram": lambda: plots.replicate_histogram(
-            coverages["label-shift weights"], name="coverage"
+            coverages["label-shift weights"], what="coverage"
         ),
         "theorem_checks": theorem.plot,
         "coverage_histogram": lambda: plots.coverage_histogram(coverages, 0.9),
@@ -247,7 +247,7 @@ def binning_errors(
     rng = np.random.default_rng(5)
     ends = np.arange(11) / 10
     truth = np.diff(ends**3) / 3 / np.diff(ends)
-    names = {"hoeffding": "Hoeffding (paper A)", "auto": "Clopper-Pearson"}
+    names = {"hoeffding": "Hoeffding", "auto": "Clopper-Pearson"}
     errors = np.empty((sizes.size, n_draws))
     radii = {name: np.empty((sizes.size, n_draws)) for name in names.values()}
     for i, n in enumerate(sizes):
@@ -294,7 +294,7 @@ def excess_risks(
     lipschitz = np.sqrt(2) * top * np.sqrt(n_classes) / 2
     constants = bounds.half_brier_constants(top)._asdict()
     return np.maximum(excess, 1e-12), {
-        "Theorem 4.1 (paper D)": bounds.cts_excess_risk(
+        "Zhao et al. (2020), Thm 4.1": bounds.cts_excess_risk(
             sizes, 1, 0.1, lipschitz=lipschitz, **fixed
         ),
         "tighter constants": bounds.cts_excess_risk_tight(

@@ -20,8 +20,9 @@ from distfreeuq.assessment.bootstrap_sums import (
 from distfreeuq.assessment.measures import BIASED, Measures
 from distfreeuq.metrics.data import Rows
 
+# Rows times generators of a task, or cells times generators: about as many as the cache
+# holds.
 _SMALL_TASK = 1 << 15
-"""Rows times generators of a task, or cells times generators: about a cache's worth."""
 
 
 def resample(
@@ -61,8 +62,8 @@ def intervals(
     Percentile intervals, except for the calibration errors. A sample's errors are those
     of the estimates and noise once more, so that their distribution lies too high; the
     basic interval, which mirrors it at the estimate, takes that out. The debiased error
-    has no bias itself, yet its samples have, for a row that is drawn twice tells less
-    than two rows: its interval mirrors them at their own mean.
+    has no bias itself, yet its samples have, because a row that is drawn twice says
+    less than two rows: its interval mirrors them at their own mean.
     """
     tail = 0.5 * (1.0 - level)
     low, high = np.quantile(samples, [tail, 1.0 - tail], axis=0, method="inverted_cdf")
@@ -102,7 +103,7 @@ def _draw(rows: Rows, generator: np.random.Generator) -> CountMatrix:
     """Return how often each row is in each of 16 samples, shape (16, n)."""
     n = rows.n
     counts = np.empty((SAMPLES, n), dtype=np.uint16)
-    # of few rows all at once; the words of many would not stay in the cache
+    # few rows are drawn all at once; the words of many would not stay in the cache
     at_once = SAMPLES if n <= _SMALL_TASK // SAMPLES else 1
     for start in range(0, SAMPLES, at_once):
         shape = (at_once, (n + 1) // 2)

@@ -26,8 +26,8 @@ from distfreeuq.metrics.bins import CONFIDENCE, HIT, SQUARED_GAP, WEIGHT
 from distfreeuq.metrics.classwise_errors import class_edges, class_gaps
 from distfreeuq.metrics.data import Rows
 
+# Samples that the kernels take at a time.
 SAMPLES = _bootstrap._SAMPLES
-"""Samples that the kernels take at a time."""
 
 Totals: TypeAlias = tuple[FloatMatrix, FloatMatrix | None]
 """A'w of the predicted classes (C, 16), and the classes' own absolute gaps (K, 16)."""
@@ -70,10 +70,10 @@ class LinearMeasures:
     ----------
     measures : Measures
     top : Entries
-        Of the predicted class: in every cell and by hit or not the sums of w, w c and
+        The predicted class: in every cell and by hit or not the sums of w, w c and
         w (c - z)^2; then the Brier score, the losses, and the rows of infinite loss.
     own : Entries or None
-        Of every class's own probability: the gaps w (p - z) by bin and class. With bins
+        Every class's own probability: the gaps w (p - z) by bin and class. With bins
         of equal width most probabilities of many are in the first bin: only what the
         others change is here, and the totals are summed by column.
     """

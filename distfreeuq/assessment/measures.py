@@ -24,21 +24,13 @@ from distfreeuq.metrics.bins import (
 from distfreeuq.metrics.classwise_errors import class_errors
 from distfreeuq.metrics.data import Rows
 from distfreeuq.metrics.proper_scores import log_losses
+from distfreeuq.metrics.titles import TITLES
 
-METRICS = (
-    "accuracy",
-    "mean_confidence",
-    "ece",
-    "overconfident_ece",
-    "max_gap",
-    "debiased_ece",
-    "max_ece",
-    "average_ece",
-    "classwise_ece",
-    "brier_score",
-    "nll",
-)
+# How tables and figures call the metrics, in their order.
 
+METRICS = tuple(TITLES)
+
+# Errors that noise in the bins makes larger.
 BIASED = frozenset(
     {
         "ece",
@@ -49,7 +41,6 @@ BIASED = frozenset(
         "classwise_ece",
     }
 )
-"""Errors that noise in the bins makes larger."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""The result of an assessment."""
+"""What `assess` and `compare` return."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import Classes, FloatArray, FloatMatrix
-from distfreeuq.assessment.exact_test import CalibrationTest
-from distfreeuq.assessment.measures import BIASED
+from distfreeuq._base.persistence import register
 from distfreeuq.guarantees import Guarantee, NoGuarantee
-from distfreeuq.metrics.reliability_table import ReliabilityTable
-from distfreeuq.metrics.titles import TITLES
+from distfreeuq.metrics.results import ReliabilityTable
 from distfreeuq.results import Result
 
 if TYPE_CHECKING:
@@ -33,6 +31,30 @@ CLASS_COLUMNS = (
 # Simulated 95% intervals of the ECE cover about 95% from this many times what noise
 # alone gives; at three times 87%, at zero 80%.
 NEAR_ZERO = 4.0
+
+
+@register
+@dataclass(frozen=True, slots=True, eq=False)
+class CalibrationTest:
+    """Result of the test that the classifier is calibrated.
+
+    Attributes
+    ----------
+    p_value : float
+        Share of simulated ECEs, the observed one among them, that are at least as
+        large as the observed one.
+    statistic : float
+        The observed ECE.
+    null_mean, null_upper : float
+        Mean and 95% quantile of a calibrated classifier's ECE on these confidences.
+    n_sim : int
+    """
+
+    p_value: float
+    statistic: float
+    null_mean: float
+    null_upper: float
+    n_sim: int
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -116,7 +138,7 @@ class AssessmentResult(Result):
 
     @property
     def near_zero(self) -> bool:
-        """Whether the ECE is so near to noise alone that its interval is no good."""
+        """Whether the ECE is so near to noise alone that its interval is unreliable."""
         return self["ece"] < NEAR_ZERO * self.noise
 
     def to_frame(self) -> pd.DataFrame:
@@ -154,87 +176,125 @@ class AssessmentResult(Result):
 
     def summary(self) -> Summary:
         """Return metrics, classes and the test as a statsmodels ``Summary``."""
-        from distfreeuq._base import printing
-        from distfreeuq._base.printing import Table, class_name, number
+        from distfreeuq.assessment.summary import summarize_assessment
 
-        headers = ["metric", "estimate"]
-        if self.n_boot:
-            level = f"{100 * self.confidence:g}%"
-            headers += ["bias-corrected", f"{level} interval"]
-        rows = []
-        for name, *numbers in self.to_frame().itertuples(index=False):
-            estimate, corrected, low, high = (float(value) for value in numbers)
-            row = [TITLES[name], number(estimate)]
-            if self.n_boot:
-                row += [number(corrected) if name in BIASED else ""]
-                row += [f"[{low:.4f}, {high:.4f}]"]
-            rows.append(row)
-        class_rows = [
-            [class_name(name), f"{values[0]:.6g}", f"{values[1]:.6g}"]
-            + [number(value) if np.isfinite(value) else "-" for value in values[2:]]
-            for name, values in zip(self.classes, self.by_class.tolist(), strict=False)
-        ]
-        columns = ["rows", "predicted", "confidence", "accuracy", "ECE", "class-wise"]
-        return printing.summarise(
-            "Assessment of probabilities",
-            self._facts(),
-            [
-                Table(headers, rows),
-                Table(["class", *columns], class_rows),
-            ],
-            [*self._notes(), *printing.guarantee_notes(self.guarantee)],
-        )
+        return summarize_assessment(self)
 
-    def _facts(self) -> list[tuple[str, str]]:
-        facts = [
-            ("Rows", str(self.n)),
-            ("Classes", str(len(self.classes))),
-            ("Bins", str(self.reliability.n_bins)),
-        ]
-        if self.ess < self.n:
-            facts.append(("Effective sample size", f"{self.ess:.1f}"))
-        if self.test is not None:
-            facts += [
-                ("Test of calibration, p-value", f"{self.test.p_value:.4g}"),
-                ("ECE if calibrated, mean", f"{self.test.null_mean:.4f}"),
-            ]
-        return facts
-
-    def _notes(self) -> list[tuple[str, str]]:
-        notes = []
-        if self.n_boot:
-            notes.append(
-                (
-                    "Intervals",
-                    f"{self.n_boot} bootstrap samples of rows, each interval by "
-                    "itself, asymptotic. Calibration errors are biased upwards; their "
-                    "intervals are the basic ones, which take the bias out.",
-                )
-            )
-        if self.near_zero:
-            notes.append(
-                (
-                    "Note",
-                    f"the ECE is not far above the {self.noise:.4f} that noise alone "
-                    "gives a calibrated classifier in this sample: "
-                    + (
-                        "no interval of a calibration error can be trusted here. "
-                        if self.n_boot
-                        else "part of it is noise. "
-                    )
-                    + (
-                        "Rely on the test." if self.test else "Ask for the test, n_sim."
-                    ),
-                )
-            )
-        return notes
-
-    def plot(self, ax: Axes | None = None, *, style: str = "bars") -> Axes:
+    def plot(self, ax: Axes | None = None, *, kind: str = "bars") -> Axes:
         """Draw the reliability diagram.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-        style : {"bars", "curve"}
+        kind : {"bars", "curve"}
         """
-        return self.reliability.plot(ax=ax, style=style)
+        return self.reliability.plot(ax=ax, kind=kind)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ComparisonResult(Result):
+    """Metrics of several classifiers, and their differences to the first.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The C classifiers.
+    metrics : tuple of str
+        The J metrics.
+    estimates : ndarray (C, J)
+    differences : ndarray (C, J)
+        To the first classifier; zero in its own row.
+    low, high : ndarray (C, J)
+        Paired bootstrap intervals of the differences; NaN without a bootstrap.
+    noise : ndarray (C,)
+        About the ECE that each would have in this sample if it were calibrated.
+    confidence : float
+        Their level, each by itself.
+    n_boot, n : int
+    guarantee : NoGuarantee
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> sure, unsure = [[0.9, 0.1]] * 20, [[0.6, 0.4]] * 20
+    >>> labels = [0] * 14 + [1] * 6
+    >>> result = dfu.compare({"sure": sure, "unsure": unsure}, labels, n_boot=0)
+    >>> result
+    <ComparisonResult sure, unsure n=20>
+    >>> result.to_frame().query("metric == 'ece'")["estimate"].round(3).tolist()
+    [0.2, 0.1]
+    """
+
+    names: tuple[str, ...]
+    metrics: tuple[str, ...]
+    estimates: FloatMatrix
+    differences: FloatMatrix
+    low: FloatMatrix
+    high: FloatMatrix
+    noise: FloatArray
+    confidence: float
+    n_boot: int
+    n: int
+    guarantee: NoGuarantee
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        return f"<ComparisonResult {', '.join(self.names)} n={self.n}>"
+
+    @property
+    def near_zero(self) -> tuple[str, ...]:
+        """Classifiers whose ECE is too near to noise alone for intervals of errors."""
+        ece = self.estimates[:, self._place("ece")]
+        near = ece < NEAR_ZERO * self.noise
+        return tuple(np.asarray(self.names, dtype=object)[near])
+
+    def difference(self, metric: str) -> FloatArray:
+        """Return a metric's differences to the first classifier, shape (C,)."""
+        return self.differences[:, self._place(metric)]
+
+    def interval(self, metric: str) -> FloatMatrix:
+        """Return paired intervals of these, shape (C, 2); NaN without a bootstrap."""
+        place = self._place(metric)
+        return np.column_stack([self.low[:, place], self.high[:, place]])
+
+    def _place(self, metric: str) -> int:
+        args = Arguments("ComparisonResult")
+        return self.metrics.index(args.choice(metric, "metric", self.metrics))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per metric and classifier.
+
+        Columns: metric, classifier, estimate, difference, low, high.
+        """
+        import pandas as pd
+
+        shape = self.estimates.shape
+        return pd.DataFrame(
+            {
+                "metric": np.repeat(self.metrics, shape[0]),
+                "classifier": np.tile(self.names, shape[1]),
+                "estimate": self.estimates.T.ravel(),
+                "difference": self.differences.T.ravel(),
+                "low": self.low.T.ravel(),
+                "high": self.high.T.ravel(),
+            }
+        )
+
+    def summary(self) -> Summary:
+        """Return metrics by classifier, then the differences, as a ``Summary``."""
+        from distfreeuq.assessment.summary import summarize_comparison
+
+        return summarize_comparison(self)
+
+    def plot(self, ax: Axes | None = None, *, metric: str = "ece") -> Axes:
+        """Draw one metric of every classifier, and its difference to the first.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        metric : str
+        """
+        from distfreeuq import plots
+
+        Arguments("ComparisonResult.plot").choice(metric, "metric", self.metrics)
+        return plots.metric_comparison(self, metric, ax=ax)

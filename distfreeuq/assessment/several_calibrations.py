@@ -30,7 +30,7 @@ from distfreeuq.assessment.calibration_results import (
     WEIGHTED,
     CalibrationComparisonResult,
 )
-from distfreeuq.assessment.one_classifier import assess
+from distfreeuq.assessment.classifier_assessment import assess
 from distfreeuq.calibration.data import CalibrationRows, read_rows
 from distfreeuq.calibration.groupwise import CALIBRATORS, read_calibrator
 from distfreeuq.calibration.logits import read_new_logits

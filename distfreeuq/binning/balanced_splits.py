@@ -28,8 +28,8 @@ from distfreeuq.binning.uniform_mass import (
 )
 from distfreeuq.results import read_only
 
+# Most entries of the other rows that choose the splits; more would only take longer.
 _ENTRIES = 1 << 18
-"""Of other rows that choose the splits: more would only take longer."""
 
 
 @dataclass(slots=True)
@@ -199,7 +199,7 @@ class _Others:
         self.part = np.zeros(self.probs.shape[0], dtype=np.int64)
 
     def choose(self, part: int, n_bins: int, free: list[int]) -> tuple[int, int] | None:
-        """Return the class and the number of cells below its split; None if all alike.
+        """Return the class and the number of cells below its split, None if none varies.
 
         The split that leaves the least variance of its own class's probability.
         """
@@ -214,7 +214,7 @@ class _Others:
         gap = lower / size - (sums[-1] - lower) / (n - size)
         gained = gap**2 * size * (n - size)
         j, k = np.unravel_index(int(np.argmax(gained)), gained.shape)
-        # a few units in the last place are no variance
+        # a few units in the last place are rounding, not variance
         return (free[k], int(below[j])) if gained[j, k] > 1e-14 * n * n else None
 
     def descend(self, tree: _Tree, level: list[_Part], parts: list[_Part]) -> None:

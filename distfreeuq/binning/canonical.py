@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
 from distfreeuq._numerics.bin_counts import (
@@ -18,16 +17,23 @@ from distfreeuq._numerics.bin_counts import (
 )
 from distfreeuq._numerics.sample_weights import divide
 from distfreeuq._numerics.unit_bins import Intervals
-from distfreeuq.binning.radii import TRIVIAL_L1, Radii, around, multinomial_radii
-from distfreeuq.binning.results import BinningResult
-from distfreeuq.binning.scheme import FunctionCells
-from distfreeuq.binning.settings import Calibration
-from distfreeuq.binning.simplex import SimplexCells
-from distfreeuq.binning.target_weights import TargetWeights
-from distfreeuq.binning.weighted_radii import (
+from distfreeuq.binning.data import BinningRows
+from distfreeuq.binning.label_shift_bins import (
+    TargetWeights,
+    reweighted,
+    reweighted_prior,
+    target_radii,
+)
+from distfreeuq.binning.radii import (
+    Radii,
     WeightedCounts,
+    multinomial_radii,
     weighted_multinomial_radii,
 )
+from distfreeuq.binning.results import BinningResult
+from distfreeuq.binning.scheme import FunctionCells, Scheme
+from distfreeuq.binning.settings import BinningSettings
+from distfreeuq.binning.simplex import SimplexCells
 from distfreeuq.results import read_only
 
 if TYPE_CHECKING:
@@ -85,48 +91,48 @@ class CanonicalBinning(BinningResult):
         return pd.DataFrame(columns)
 
 
-def fit_canonical(calibration: Calibration) -> CanonicalBinning:
+def fit_canonical(rows: BinningRows, settings: BinningSettings) -> CanonicalBinning:
     """Count the labels in bins of the simplex and bound their frequencies."""
-    rows = _count(calibration)
-    n_bins = rows.counts.shape[0]
-    counts: FloatMatrix | IntArray = rows.counts
-    bin_counts = rows.counts.sum(axis=1)
-    level, bound = calibration.alpha, calibration.bound
+    table = _count(rows, settings.scheme)
+    n_bins = table.counts.shape[0]
+    counts: FloatMatrix | IntArray = table.counts
+    bin_counts = table.counts.sum(axis=1)
+    level, bound = settings.alpha, settings.bound
     effective = None
-    if rows.weighted is None:
-        frequencies = divide(rows.counts, bin_counts[:, None])
-        radii = multinomial_radii(rows.counts, n_bins, level, bound)
+    if table.weighted is None:
+        frequencies = divide(table.counts, bin_counts[:, None])
+        radii = multinomial_radii(table.counts, n_bins, level, bound)
     else:
-        weighted = WeightedCounts(*rows.weighted, bin_counts)
+        weighted = WeightedCounts(*table.weighted, bin_counts)
         counts, effective = weighted.sums, read_only(weighted.effective)
         frequencies = weighted.frequencies
         radii = weighted_multinomial_radii(
-            weighted, calibration.weight_bound, n_bins, level, bound
+            weighted, settings.weight_bound, n_bins, level, bound
         )
     return CanonicalBinning(
         counts=read_only(counts),
         bin_counts=read_only(bin_counts),
         frequencies=read_only(frequencies),
-        mean_probs=read_only(rows.mean_probs),
+        mean_probs=read_only(table.mean_probs),
         fallback=read_only(_pooled(counts)),
-        n_boundary=rows.n_boundary,
-        partition=rows.partition,
+        n_boundary=table.n_boundary,
+        partition=table.partition,
         effective_counts=effective,
         label_counts=None,
-        **calibration.fields("canonical", radii, bin_counts, n_bins),
+        **settings.fields(rows, radii, bin_counts, n_bins),
     )
 
 
 def _pooled(counts: FloatMatrix | IntArray) -> FloatArray:
     """Return the class frequencies of all bins together, shape (K,)."""
     mass = counts.sum(axis=0)
-    if mass.sum() == 0.0:  # all weight on rows that are boundaries
+    if mass.sum() == 0.0:  # all weight is on rows that are boundaries
         mass = np.ones(mass.size)
     return np.asarray(mass / mass.sum())
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class _Table:
     """Labels by bin: counts (M, K), and with weights sums and squares of these."""
 
     partition: Intervals | SimplexCells | FunctionCells
@@ -136,13 +142,12 @@ class _Rows:
     n_boundary: int
 
 
-def _count(calibration: Calibration) -> _Rows:
-    probs, labels = calibration.probs, calibration.labels
-    scheme, weights = calibration.scheme, calibration.sample_weight
+def _count(rows: BinningRows, scheme: Scheme) -> _Table:
+    probs, labels, weights = rows.probs, rows.labels, rows.sample_weight
     n_classes = probs.shape[1]
     if n_classes == 2 and scheme.takes_scores:
         scores = probs[:, 1]
-        others = None if scheme.others is None else scheme.others[:, 1]
+        others = None if rows.others is None else rows.others[:, 1]
         score_bins = scheme.bins_of(scores, others)
         counts, mean_score = score_bins.tabulate(scores, labels, 2)
         partition, n_boundary = score_bins.intervals, score_bins.n_boundary
@@ -152,94 +157,12 @@ def _count(calibration: Calibration) -> _Rows:
             sums = sum_weights(bins, labels, weights, score_bins.n_bins, 2)
             mean_score = mean_scores(scores, bins, weights, score_bins.n_bins)
         mean_probs = np.column_stack([1.0 - mean_score, mean_score])
-        return _Rows(partition, counts, sums, mean_probs, n_boundary)
-    binned = scheme.bin_rows(probs)
+        return _Table(partition, counts, sums, mean_probs, n_boundary)
+    binned = scheme.bin_rows(probs, rows.others)
     n_bins = binned.partition.n_bins
     counts = count_labels(binned.bins, labels, n_bins, n_classes)
     sums = None
     if weights is not None:
         sums = sum_weights(binned.bins, labels, weights, n_bins, n_classes)
     mean_probs = mean_rows(probs, binned.bins, weights, n_bins)
-    return _Rows(binned.partition, counts, sums, mean_probs, binned.n_boundary)
-
-
-def reweighted(frequencies: FloatMatrix, label_weight: FloatArray) -> FloatMatrix:
-    """Return w_k pi_k / sum_j w_j pi_j (paper A, eq. 17), NaN where that is 0/0."""
-    mass = frequencies * label_weight
-    return divide(mass, mass.sum(axis=-1, keepdims=True))
-
-
-def reweighted_prior(prior: FloatArray, label_weight: FloatArray) -> FloatArray:
-    """Return the target's prior; without any of the rows' classes, w itself."""
-    mass: FloatArray = prior * label_weight
-    if mass.sum() == 0.0:
-        mass = label_weight
-    return np.asarray(mass / mass.sum())
-
-
-def target_radii(
-    frequencies: FloatMatrix, source: FloatMatrix, radii: Radii, weights: TargetWeights
-) -> tuple[Radii, FloatArray]:
-    """Return the target's radii and intervals, and the source's part of the radii.
-
-    Parameters
-    ----------
-    frequencies : ndarray (M, K)
-        Reweighted.
-    source : ndarray (M, K)
-        The source's frequencies.
-    radii : Radii
-        The source's.
-    weights : TargetWeights
-    """
-    if frequencies.shape[1] == 2:
-        return _binary_radii(frequencies[:, 1], radii, weights)
-    from_source = bounds.label_shift_source_radius(
-        radii.radius, weights.largest, weights.smallest_mass(source)
-    )
-    from_source = np.minimum(from_source, TRIVIAL_L1)
-    total = np.minimum(from_source + weights.weight_radius(source), TRIVIAL_L1)
-    undefined = np.isnan(frequencies[:, 0])
-    total = np.where(undefined, TRIVIAL_L1, total)
-    low, high = around(frequencies, total[:, None] / 2.0)
-    return Radii(total, low, high, radii.bound), from_source
-
-
-def _binary_radii(
-    frequency: FloatArray, radii: Radii, weights: TargetWeights
-) -> tuple[Radii, FloatArray]:
-    """Push the ends of the interval of class 1 through the reweighting: exact."""
-    ends = []
-    for ratio_low, ratio_high in (
-        _ratios(weights.used, weights.used),
-        _ratios(weights.box.low, weights.box.high),
-    ):
-        low = bounds.binary_label_shift(radii.low[:, 1], ratio_low)
-        high = bounds.binary_label_shift(radii.high[:, 1], ratio_high)
-        # 0/0: where one class is absent for certain, the other one is sure
-        low = np.nan_to_num(low, nan=float(np.isinf(ratio_low)))
-        ends.append((low, np.nan_to_num(high, nan=float(ratio_high > 0.0))))
-    (source_low, source_high), (low, high) = ends
-    undefined = np.isnan(frequency)
-    center = np.where(undefined, 0.5, frequency)
-
-    def radius(low: FloatArray, high: FloatArray) -> FloatArray:
-        error = 2.0 * np.maximum(center - low, high - center)
-        return np.where(undefined, TRIVIAL_L1, error)
-
-    low, high = np.where(undefined, 0.0, low), np.where(undefined, 1.0, high)
-    table_low = np.column_stack([1.0 - high, low])
-    table_high = np.column_stack([1.0 - low, high])
-    whole = Radii(radius(low, high), table_low, table_high, radii.bound)
-    return whole, radius(source_low, source_high)
-
-
-def _ratios(low: FloatArray, high: FloatArray) -> tuple[float, float]:
-    """Return the smallest and largest w_1 / w_0 of weights in a box."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ends = low[1] / high[0], high[1] / low[0]
-    # 0/0 and inf/inf limit nothing
-    return (
-        float(np.nan_to_num(ends[0], nan=0.0, posinf=np.inf)),
-        float(np.nan_to_num(ends[1], nan=np.inf, posinf=np.inf)),
-    )
+    return _Table(binned.partition, counts, sums, mean_probs, binned.n_boundary)

@@ -18,21 +18,27 @@ from distfreeuq._base.array_types import (
 from distfreeuq._numerics.bin_counts import mean_scores, sum_weights
 from distfreeuq._numerics.sample_weights import divide
 from distfreeuq._numerics.unit_bins import Intervals, ScoreBins
-from distfreeuq.binning import guarantees
-from distfreeuq.binning.canonical import reweighted_prior
-from distfreeuq.binning.events import event_radii, reweighted_event
-from distfreeuq.binning.radii import binomial_radii
+from distfreeuq.binning.data import BinningRows
+from distfreeuq.binning.label_shift_bins import (
+    TargetWeights,
+    event_radii,
+    reweighted_event,
+    reweighted_prior,
+)
+from distfreeuq.binning.radii import (
+    WeightedCounts,
+    binomial_radii,
+    weighted_binomial_radii,
+)
 from distfreeuq.binning.results import BinningResult
-from distfreeuq.binning.settings import Calibration
-from distfreeuq.binning.target_weights import TargetWeights
-from distfreeuq.binning.weighted_radii import WeightedCounts, weighted_binomial_radii
+from distfreeuq.binning.settings import BinningSettings
 from distfreeuq.results import read_only
 
 if TYPE_CHECKING:
     import pandas as pd
 
+# Most entries of the table by bin, class and label; beyond, label shift is not offered.
 _MOST_LABEL_COUNTS = 1 << 22
-"""Entries of the table by bin, class and label: beyond, label shift is not offered."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -93,7 +99,7 @@ class ClasswiseBinning(BinningResult):
         out = table.astype(matrix.dtype)[bins, columns]
         if self.renormalize:
             total = out.sum(axis=1, keepdims=True)
-            # a row without any frequency above zero says nothing: the prior
+            # a row whose frequencies are all zero gets the prior
             out = np.where(
                 total > 0.0, out / np.where(total > 0, total, 1), self.fallback
             )
@@ -144,14 +150,14 @@ class ClasswiseBinning(BinningResult):
         return pd.DataFrame(columns)
 
 
-def fit_classwise(calibration: Calibration, renormalize: bool) -> ClasswiseBinning:
+def fit_classwise(rows: BinningRows, settings: BinningSettings) -> ClasswiseBinning:
     """Count each class in bins of its own probability."""
-    scheme, weights = calibration.scheme, calibration.sample_weight
-    labels, n_classes = calibration.labels, len(calibration.classes)
-    columns = calibration.probs.T
+    scheme, weights = settings.scheme, rows.sample_weight
+    labels, n_classes = rows.labels, len(rows.classes)
+    columns = rows.probs.T
     if scheme.fixed is None or weights is not None:  # else the matrix is read by rows
         columns = np.ascontiguousarray(columns)
-    others = [None] * n_classes if scheme.others is None else scheme.others.T
+    others = [None] * n_classes if rows.others is None else rows.others.T
     bins = [
         scheme.bins_of(column, other)
         for column, other in zip(columns, others, strict=True)
@@ -161,43 +167,41 @@ def fit_classwise(calibration: Calibration, renormalize: bool) -> ClasswiseBinni
     label_counts = None
     if deepest * n_classes**2 > _MOST_LABEL_COUNTS:
         columns = np.ascontiguousarray(columns)
-        rows, mean_probs = _tabulate_own(bins, columns, labels, deepest)
+        by_event, mean_probs = _tabulate_own(bins, columns, labels, deepest)
     else:
         if isinstance(scheme.fixed, Intervals):
-            label_counts, mean_probs = scheme.fixed.tabulate_columns(
-                calibration.probs, labels
-            )
+            label_counts, mean_probs = scheme.fixed.tabulate_columns(rows.probs, labels)
         else:
             label_counts, mean_probs = _tabulate(bins, columns, labels, deepest)
         own_label = np.diagonal(label_counts, axis1=1, axis2=2)
-        rows = np.stack([label_counts.sum(axis=2) - own_label, own_label], axis=2)
-    bin_counts = rows.sum(axis=2)
-    settings = (n_bins, calibration.alpha, calibration.bound)
-    counts: FloatMatrix | IntMatrix = rows[..., 1]
+        other_labels = label_counts.sum(axis=2) - own_label
+        by_event = np.stack([other_labels, own_label], axis=2)
+    bin_counts = by_event.sum(axis=2)
+    level, bound = settings.alpha, settings.bound
+    counts: FloatMatrix | IntMatrix = by_event[..., 1]
     effective = None
     if weights is None:
-        frequencies = divide(rows[..., 1], bin_counts)
-        radii = binomial_radii(rows[..., 1], bin_counts, *settings)
+        frequencies = divide(by_event[..., 1], bin_counts)
+        radii = binomial_radii(by_event[..., 1], bin_counts, n_bins, level, bound)
     else:
         weighted, mean_probs = _weighted(bins, columns, labels, weights, bin_counts)
         counts, effective = weighted.sums[..., 1], read_only(weighted.effective)
         frequencies = weighted.frequencies[..., 1]
-        radii = weighted_binomial_radii(weighted, calibration.weight_bound, *settings)
-    fields = calibration.fields("classwise", radii, bin_counts, n_bins)
-    if renormalize:
-        fields["guarantee"] = guarantees.RENORMALISED
+        radii = weighted_binomial_radii(
+            weighted, settings.weight_bound, n_bins, level, bound
+        )
     return ClasswiseBinning(
         counts=read_only(counts),
         bin_counts=read_only(bin_counts),
         frequencies=read_only(frequencies),
         mean_probs=read_only(mean_probs),
-        fallback=read_only(calibration.prior()),
+        fallback=read_only(rows.prior()),
         n_boundary=sum(own.n_boundary for own in bins),
         partition=tuple(own.intervals for own in bins),
         effective_counts=effective,
         label_counts=None if label_counts is None else read_only(label_counts),
-        renormalize=renormalize,
-        **fields,
+        renormalize=settings.renormalize,
+        **settings.fields(rows, radii, bin_counts, n_bins),
     )
 
 

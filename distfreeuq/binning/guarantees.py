@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from distfreeuq.binning.target_weights import TargetWeights
+from distfreeuq.binning.label_shift_bins import TargetWeights
 from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least, at_most
-
-PAPER_A = "Podkopaev & Ramdas (2021)"
-_ELSEWHERE = "the classifier was fitted on other rows"
-_SAME_GIVEN_LABEL = "label shift: p(x | y) is the same in source and target"
+from distfreeuq.references import (
+    CALIBRATION_IID,
+    COVARIATE_SHIFT,
+    FITTED_ELSEWHERE,
+    LABEL_SHIFT,
+    PODKOPAEV_RAMDAS_2021,
+    TRUE_BOUNDED_RATIO,
+    TRUE_LABEL_WEIGHT,
+)
 
 _WHAT = {
     "canonical": "sum_k |P(Y = k | bin) - frequency_k|",
@@ -27,7 +32,7 @@ _PROVED_BY = {
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How the bins were chosen: what a bound then needs, and who says so."""
+    """How the bins were chosen: what a bound then needs, and where that is proved."""
 
     needs: tuple[str, ...]
     reference: str = ""
@@ -54,6 +59,28 @@ OWN_CELLS_BY_OTHERS = Choice(
 )
 
 
+def on_source(
+    mode: str,
+    alpha: float,
+    n_bins: int,
+    largest: float,
+    bound: str,
+    choice: Choice,
+    *,
+    weighted: bool,
+    bounded: bool,
+    renormalized: bool,
+) -> Guarantee | NoGuarantee:
+    """Return what a fit claims, by how its rows count and what `predict` gives out."""
+    if renormalized:
+        return RENORMALIZED
+    if not weighted:
+        return all_bins(mode, alpha, n_bins, largest, bound, choice)
+    if not bounded:
+        return UNBOUNDED_WEIGHTS
+    return weighted_rows(mode, alpha, n_bins, largest, choice)
+
+
 def all_bins(
     mode: str,
     alpha: float,
@@ -62,7 +89,7 @@ def all_bins(
     bound: str,
     choice: Choice,
 ) -> Guarantee:
-    """Return the claim of Theorem 3: every bin at once."""
+    """Return the claim of Podkopaev and Ramdas's Theorem 3: every bin at once."""
     proved_by = _PROVED_BY[bound]
     return Guarantee(
         statement=(
@@ -73,10 +100,10 @@ def all_bins(
         kind="calibration",
         upper=largest,
         confidence=1.0 - alpha,
-        reference=f"{PAPER_A}, Thm 3"
+        reference=f"{PODKOPAEV_RAMDAS_2021}, Thm 3"
         + (proved_by and f", {proved_by}")
         + choice.reference,
-        assumptions=("calibration rows i.i.d.", _ELSEWHERE, *choice.needs),
+        assumptions=(CALIBRATION_IID, FITTED_ELSEWHERE, *choice.needs),
     )
 
 
@@ -96,11 +123,11 @@ def weighted_rows(
         reference="Hoeffding (1963) and Maurer & Pontil (2009), for weighted rows "
         "(theory page, 2.4)" + choice.reference,
         assumptions=(
-            "calibration rows i.i.d.",
-            _ELSEWHERE,
+            CALIBRATION_IID,
+            FITTED_ELSEWHERE,
             *choice.needs,
-            "covariate shift: p(y | x) is the same in source and target",
-            "the weights are the true q(x)/p(x) up to scale, and bounded as given",
+            COVARIATE_SHIFT,
+            TRUE_BOUNDED_RATIO,
         ),
     )
 
@@ -110,7 +137,7 @@ UNBOUNDED_WEIGHTS = NoGuarantee(
     "many unweighted rows as the effective counts, an indication only"
 )
 
-RENORMALISED = NoGuarantee(
+RENORMALIZED = NoGuarantee(
     "the class-wise frequencies are renormalised to sum to one; the radii hold for "
     "them before that"
 )
@@ -123,7 +150,7 @@ def on_target(
     n_bins: int,
     largest: float,
 ) -> Guarantee | NoGuarantee:
-    """Return the claim after a label shift: Theorem 4, repaired."""
+    """Return the claim after a label shift: their Theorem 4, repaired."""
     if isinstance(source, NoGuarantee):
         return source
     if weights.contradicted:
@@ -146,12 +173,12 @@ def on_target(
         kind="calibration",
         upper=largest,
         confidence=confidence,
-        reference=f"{PAPER_A}, Prop. 1 and Thm 4, repaired (theory page, 2.3); source: "
-        + source.reference,
+        reference=f"{PODKOPAEV_RAMDAS_2021}, Prop. 1 and Thm 4, repaired (theory page, "
+        "2.3); source: " + source.reference,
         assumptions=(
             *source.assumptions,
-            _SAME_GIVEN_LABEL,
-            "the weights are the true q(y)/p(y) up to scale"
+            LABEL_SHIFT,
+            TRUE_LABEL_WEIGHT
             if weights.known
             else "the region holds the true weights at its level",
         ),

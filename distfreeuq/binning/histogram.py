@@ -1,35 +1,20 @@
-"""Calibration by binning: the one public function."""
+"""Calibration by binning: the public function, and the fit that it does."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
-import numpy as np
-
-from distfreeuq._base.arguments import LARGEST, Arguments
-from distfreeuq._base.array_types import (
-    ArrayLike,
-    BoolArray,
-    Classes,
-    FloatArray,
-    FloatMatrix,
-    RandomState,
-)
-from distfreeuq._base.arrays import describe, is_single
-from distfreeuq._base.random_streams import stream
-from distfreeuq._numerics.unit_bins import Intervals, closed_intervals, equal_width
+from distfreeuq._base.arguments import Arguments
+from distfreeuq._base.array_types import ArrayLike, RandomState
 from distfreeuq.binning.canonical import fit_canonical
 from distfreeuq.binning.classwise import fit_classwise
-from distfreeuq.binning.radii import BOUNDS, WEIGHTED_BOUNDS
+from distfreeuq.binning.data import BinningRows, read_rows
 from distfreeuq.binning.results import BinningResult
-from distfreeuq.binning.scheme import FunctionCells, PartitionFunction, Scheme
-from distfreeuq.binning.settings import Calibration
+from distfreeuq.binning.scheme import PartitionFunction
+from distfreeuq.binning.settings import BinningSettings, read_options
 from distfreeuq.binning.top_label import fit_top_label
 from distfreeuq.binning.uniform_mass import most_bins
 from distfreeuq.exceptions import SmallCalibrationWarning
-
-_MODES = ("canonical", "classwise", "top-label")
 
 
 def histogram_binning(
@@ -84,10 +69,10 @@ def histogram_binning(
         Probability that the bound fails in some bin.
     bound : str
         "auto": the smallest valid one. "clopper-pearson": exact binomial bounds, for
-        every subset of classes. "hoeffding": the paper's. "weissman", "mcdiarmid": see
-        `distfreeuq.bounds`. With sample weights "hoeffding", and for one probability
-        per bin also "chernoff", "bernstein", or "auto", which spends half of alpha on
-        each of these two.
+        every subset of classes. "hoeffding": Podkopaev and Ramdas's. "weissman",
+        "mcdiarmid": see `distfreeuq.bounds`. With sample weights "hoeffding", and for
+        one probability per bin also "chernoff", "bernstein", or "auto", which spends
+        half of alpha on each of these two.
     sample_weight : array_like (n,), optional
         w(x) = q(x)/p(x) of the rows, up to scale, for covariate shift.
     weight_bound : float, optional
@@ -108,8 +93,8 @@ def histogram_binning(
     -----
     The frequencies in the bins are the calibrated probabilities. With probability at
     least 1 - alpha, in all bins at once, they are within the bin's radius of the truth
-    (paper A, Theorem 3, with sharper radii by default). That needs the rows of a bin
-    to be independent draws from it. Which rows may choose the bins:
+    ([1]_, Theorem 3, with sharper radii by default). That needs the rows of a bin to be
+    independent draws from it. Which rows may choose the bins:
 
     - Bins fixed in advance (equal width, your edges, your function): every row counts.
     - `split` or `partition_on`: bins of one score are at order statistics of those
@@ -137,8 +122,8 @@ def histogram_binning(
 
     References
     ----------
-    .. [A] Podkopaev and Ramdas (2021), UAI. Section 3, Theorems 3 and 4.
-    .. [1] Gupta and Ramdas (2021), "Distribution-free calibration guarantees for
+    .. [1] Podkopaev and Ramdas (2021), UAI. Section 3, Theorems 3 and 4.
+    .. [2] Gupta and Ramdas (2021), "Distribution-free calibration guarantees for
        histogram binning without sample splitting", ICML.
 
     Examples
@@ -160,163 +145,47 @@ def histogram_binning(
     (True, 0.9)
     """
     args = Arguments("histogram_binning")
-    matrix, names = args.probs(probs, classes=classes)
-    n_rows, n_classes = matrix.shape
-    codes = args.labels(labels, names, n_rows)
-    if n_rows == 0:
-        args.invalid("probs", "of at least one row", "no rows")
-    mode = args.choice(mode, "mode", _MODES)
-    n_bins = args.count(n_bins, "n_bins", low=1)
-    level = args.alpha(alpha)
-    renormalize = args.flag(renormalize, "renormalize")
-    if renormalize and mode != "classwise":
-        must = "False: only class-wise frequencies do not sum to one by themselves"
-        args.invalid("renormalize", must, "True")
-    weights, weight_bound = _weights(args, sample_weight, weight_bound, n_rows)
-    of_scores = mode != "canonical" or n_classes == 2
-    offered = BOUNDS
-    if weights is not None:
-        offered = WEIGHTED_BOUNDS if of_scores else ("auto", "hoeffding")
-    bound = args.choice(bound, "bound", offered)
-    name, fixed = _fixed_bins(args, scheme, mode, n_bins, of_scores)
-    schedule = _schedule(args, coordinates, n_classes, fixed is None and not of_scores)
-
-    others = None
-    n_chose = 0
-    if partition_on is not None:
-        _invalid_both(args, split, fixed)
-        others = _partition_rows(args, partition_on, names)
-        n_chose = others.shape[0]
-    elif split is not None:
-        _invalid_both(args, None, fixed)
-        chose = _drawn(args, split, n_rows, rng)
-        others, n_chose = matrix[chose], int(chose.sum())
-        matrix, codes = matrix[~chose], codes[~chose]
-        weights = None if weights is None else weights[~chose]
-        if weights is not None and weights.max() == 0.0:
-            args.invalid("sample_weight", "positive for a row that counts", "all zero")
-    if fixed is None:
-        _warn_fewer(matrix.shape[0], others, n_bins, of_scores)
-
-    calibration = Calibration(
-        probs=matrix,
-        labels=codes,
-        sample_weight=weights,
-        weight_bound=weight_bound,
-        scheme=Scheme(name, n_bins, fixed, others, schedule),
-        n_chose=n_chose,
-        alpha=level,
+    rows, settings = read_options(
+        args,
+        read_rows(args, probs, labels, sample_weight, classes),
+        n_bins=n_bins,
+        scheme=scheme,
+        mode=mode,
+        split=split,
+        partition_on=partition_on,
+        coordinates=coordinates,
+        alpha=alpha,
         bound=bound,
-        classes=names,
+        weight_bound=weight_bound,
+        renormalize=renormalize,
+        rng=rng,
     )
-    if mode == "canonical":
-        return fit_canonical(calibration)
-    if mode == "top-label":
-        return fit_top_label(calibration)
-    return fit_classwise(calibration, renormalize)
+    return fit_histogram(rows, settings)
 
 
-def _weights(
-    args: Arguments, sample_weight: Any, weight_bound: Any, n_rows: int
-) -> tuple[FloatArray | None, float | None]:
-    if sample_weight is None:
-        if weight_bound is not None:
-            args.invalid("weight_bound", "None without weights", describe(weight_bound))
-        return None, None
-    weights = args.weights(sample_weight, "sample_weight", n_rows)
-    if weight_bound is None:
-        return weights, None
-    must = "a positive number that no weight exceeds"
-    limit = args.number(weight_bound, "weight_bound", must, low=0.0, high=LARGEST)
-    if weights.max() > limit:
-        got = f"{limit:g}, and a weight of {weights.max():g}"
-        args.invalid("weight_bound", must, got)
-    return weights, limit
+def fit_histogram(rows: BinningRows, settings: BinningSettings) -> BinningResult:
+    """Count the labels of checked rows in bins and bound their frequencies."""
+    scheme, of_scores = settings.scheme, settings.of_scores(len(rows.classes))
+    if scheme.fixed is None:
+        _warn_fewer(rows, scheme.n_bins, of_scores)
+    if settings.mode == "canonical":
+        return fit_canonical(rows, settings)
+    if settings.mode == "top-label":
+        return fit_top_label(rows, settings)
+    return fit_classwise(rows, settings)
 
 
-def _fixed_bins(
-    args: Arguments, scheme: Any, mode: str, n_bins: int, of_scores: bool
-) -> tuple[str, Intervals | FunctionCells | None]:
-    """Return the scheme's name, and its bins if they are fixed in advance."""
-    if callable(scheme):
-        if mode != "canonical":
-            must = "a name or edges, unless the mode is canonical"
-            args.invalid("scheme", must, "a function")
-        return "given function", FunctionCells(scheme, n_bins)
-    if is_single(scheme):
-        name = args.choice(scheme, "scheme", ["uniform-mass", "equal-width"])
-        if name == "uniform-mass":
-            return name, None
-        fixed = equal_width(n_bins)
-    else:
-        name = "given edges"
-        must = "increasing edges in [0, 1], a name or a function"
-        edges = args.vector(scheme, "scheme", must, low=0.0, high=1.0)
-        if (np.diff(edges) <= 0.0).any():
-            args.invalid("scheme", must, describe(edges))
-        fixed = closed_intervals(edges[(edges > 0.0) & (edges < 1.0)])
-    if not of_scores:
-        must = "'uniform-mass' or a function for cells of the simplex"
-        args.invalid("scheme", must, f"{name!r} with more than two classes")
-    return name, fixed
-
-
-def _schedule(
-    args: Arguments, coordinates: Any, n_classes: int, in_use: bool
-) -> tuple[int, ...]:
-    if coordinates is None:
-        return tuple(range(n_classes))
-    must = f"columns 0..{n_classes - 1}, for uniform-mass cells of the simplex"
-    if not in_use:
-        args.invalid("coordinates", must, describe(coordinates))
-    given = args.array(coordinates, "coordinates", "column numbers")
-    if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
-        args.invalid("coordinates", must, describe(given))
-    if given.min() < 0 or given.max() >= n_classes:
-        args.invalid("coordinates", must, describe(given))
-    return tuple(int(k) for k in given)
-
-
-def _invalid_both(args: Arguments, split: Any, fixed: object) -> None:
-    if split is not None:
-        must = "None with partition_on, whose rows choose the bins"
-        args.invalid("split", must, describe(split))
-    if fixed is not None:
-        must = "'uniform-mass' for rows that choose the bins"
-        args.invalid("scheme", must, "bins that are fixed")
-
-
-def _partition_rows(args: Arguments, value: ArrayLike, classes: Classes) -> FloatMatrix:
-    others = args.new_probs(value, classes, "partition_on")
-    if others.shape[0] == 0:
-        args.invalid("partition_on", "of at least one row", "no rows")
-    return others
-
-
-def _drawn(args: Arguments, split: Any, n_rows: int, rng: RandomState) -> BoolArray:
-    """Return which rows choose the bins, shape (n,)."""
-    share = args.probability(split, "split")
-    n_chosen = round(share * n_rows)
-    if not 0 < n_chosen < n_rows:
-        must = "a share that leaves rows on both sides"
-        args.invalid("split", must, f"{share:g} of {n_rows} rows")
-    chose = np.zeros(n_rows, dtype=np.bool_)
-    order = stream(rng, "split", args.caller).permutation(n_rows)
-    chose[order[:n_chosen]] = True
-    return chose
-
-
-def _warn_fewer(
-    n_rows: int, others: FloatMatrix | None, n_bins: int, of_scores: bool
-) -> None:
+def _warn_fewer(rows: BinningRows, n_bins: int, of_scores: bool) -> None:
     """Warn if there will be fewer bins than were asked for."""
-    possible, rows = most_bins(n_rows, n_bins), n_rows
-    if of_scores and others is not None:
-        possible, rows = min(n_bins, others.shape[0] + 1), others.shape[0]
+    n_rows = rows.labels.size
+    possible = most_bins(n_rows, n_bins)
+    if of_scores and rows.others is not None:
+        n_rows = rows.n_chose
+        possible = min(n_bins, n_rows + 1)
     if possible < n_bins:
         warnings.warn(
-            f"{rows} rows cannot choose and fill {n_bins} bins: there will be "
+            f"{n_rows} rows cannot choose and fill {n_bins} bins: there will be "
             f"{possible}.",
             SmallCalibrationWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

@@ -3,6 +3,11 @@
 `"auto"` is the smallest valid one, chosen by the numbers of bins, classes and rows and
 by alpha, never by the labels: the exact binomial bound, which is never above
 Weissman's, or McDiarmid's where there are so many classes that it is below Weissman's.
+
+Rows that carry weights w(x), for covariate shift, have bounds of their own. With
+weights that are the true ratio up to scale, and no larger than a known bound, these
+hold in finite samples. Without such a bound there is only an indication: the bound of
+as many unweighted rows as the effective counts.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ import numpy as np
 
 from distfreeuq import bounds
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
-from distfreeuq._numerics.sample_weights import divide
+from distfreeuq._numerics.sample_weights import divide, effective_sizes
 from distfreeuq.bounds.bin_bounds import SMALLEST_LEVEL, subset_level
 
 Bound = Literal["clopper-pearson", "mcdiarmid"]
@@ -45,7 +50,8 @@ class Radii:
     Attributes
     ----------
     radius : ndarray
-        Of the L1 distance (M,), or of each probability; at most the trivial 2 or 1.
+        Radius of the L1 distance (M,), or of each probability; at most the trivial 2
+        or 1.
     low, high : ndarray
         Interval of each probability, of the shape of the frequencies.
     bound : str
@@ -75,7 +81,7 @@ def multinomial_radii(
         bound = smallest_bound(n_bins, n_classes, alpha)
     level = subset_level(n_bins, n_classes, alpha)
     if bound == "clopper-pearson" and level < SMALLEST_LEVEL:
-        bound = "weissman"  # what the exact bound falls back to with so many classes
+        bound = "weissman"  # the exact bound falls back to it with so many classes
     if bound == "clopper-pearson":
         radius = bounds.subset_clopper_pearson(counts, n_bins, alpha)
         low, high = _subset_intervals(counts, totals[:, None], level)
@@ -137,3 +143,110 @@ def largest_radius(radius: FloatArray, bin_counts: IntArray) -> float:
 def around(center: FloatArray, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the interval within [0, 1], all of it where there is no center."""
     return np.fmax(center - radius, 0.0), np.fmin(center + radius, 1.0)
+
+
+# -------------------------------------------------- rows with weights: covariate shift
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedCounts:
+    """Weights of the rows of each bin, by label or by event.
+
+    Attributes
+    ----------
+    sums, squares : ndarray (..., K)
+        Sums of the weights and of their squares; the last axis is the label.
+    n : ndarray (...)
+        Rows in each bin.
+    """
+
+    sums: FloatMatrix
+    squares: FloatMatrix
+    n: IntArray
+
+    @property
+    def effective(self) -> FloatArray:
+        """Effective counts (sum w)^2 / sum w^2 of the bins."""
+        return effective_sizes(self.sums.sum(axis=-1), self.squares.sum(axis=-1))
+
+    @property
+    def frequencies(self) -> FloatArray:
+        """Weighted frequencies, NaN where a bin has no weight."""
+        return divide(self.sums, self.sums.sum(axis=-1, keepdims=True))
+
+
+def weighted_multinomial_radii(
+    counts: WeightedCounts,
+    weight_bound: float | None,
+    n_bins: int,
+    alpha: float,
+    bound: str,
+) -> Radii:
+    """Return L1 radii (M,) and intervals (M, K) of weighted label frequencies."""
+    n_classes = counts.sums.shape[-1]
+    frequencies = counts.frequencies
+    if n_classes == 2:
+        one = weighted_binomial_radii(counts, weight_bound, n_bins, alpha, bound)
+        low = np.column_stack([1.0 - one.high, one.low])
+        high = np.column_stack([1.0 - one.low, one.high])
+        return Radii(2.0 * one.radius, low, high, one.bound)
+    if weight_bound is None:
+        name = "weissman, effective counts"
+        radius = bounds.binning_weissman(counts.effective, n_bins, n_classes, alpha)
+    else:
+        name = "hoeffding, weighted"
+        mean = divide(counts.sums.sum(axis=-1), counts.n)
+        radius = bounds.weighted_hoeffding(
+            counts.n, mean, weight_bound, n_bins, n_classes, alpha
+        )
+    radius = np.minimum(radius, TRIVIAL_L1)
+    return Radii(radius, *around(frequencies, radius[:, None] / 2.0), name)
+
+
+def weighted_binomial_radii(
+    counts: WeightedCounts,
+    weight_bound: float | None,
+    n_bins: int,
+    alpha: float,
+    bound: str,
+) -> Radii:
+    """Return radii and intervals of one weighted frequency per bin: that of label 1.
+
+    `"auto"` spends half of alpha on Chernoff's and half on Bernstein's bound, and what
+    holds by both is kept.
+    """
+    center = counts.frequencies[..., 1]
+    total = counts.sums.sum(axis=-1)
+    mean = divide(total, counts.n)
+    if weight_bound is None:
+        plain = bounds.binning_weissman(counts.effective, n_bins, 2, alpha) / 2.0
+        return _symmetric(center, plain, "weissman, effective counts")
+    if bound == "hoeffding":
+        settings = (weight_bound, n_bins, 2, alpha)
+        plain = bounds.weighted_hoeffding(counts.n, mean, *settings) / 2.0
+        return _symmetric(center, plain, "hoeffding, weighted")
+    share = (alpha / 2.0 if bound == "auto" else alpha) / n_bins
+    low, high = around(center, np.ones(center.shape))
+    if bound in ("auto", "chernoff"):
+        low, high = bounds.weighted_chernoff(
+            counts.n, center, mean, weight_bound, share
+        )
+    if bound in ("auto", "bernstein"):
+        plain = bounds.weighted_bernstein(
+            counts.n,
+            (counts.sums[..., 1], total),
+            (counts.squares[..., 1], counts.squares.sum(axis=-1)),
+            weight_bound,
+            share,
+        )
+        least, most = around(center, plain)
+        low, high = np.maximum(low, least), np.minimum(high, most)
+    radius = np.fmax(center - low, high - center)
+    radius = np.where(np.isnan(center), TRIVIAL_PROBABILITY, radius)
+    name = "chernoff and bernstein" if bound == "auto" else bound
+    return Radii(radius, low, high, f"{name}, weighted")
+
+
+def _symmetric(center: FloatArray, radius: FloatArray, name: str) -> Radii:
+    radius = np.minimum(radius, TRIVIAL_PROBABILITY)
+    return Radii(radius, *around(center, radius), name)

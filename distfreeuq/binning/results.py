@@ -22,10 +22,11 @@ from distfreeuq._base.array_types import (
 )
 from distfreeuq._numerics.unit_bins import Intervals
 from distfreeuq.binning import guarantees
+from distfreeuq.binning.data import read_target_weights
+from distfreeuq.binning.label_shift_bins import TargetShift, TargetWeights
 from distfreeuq.binning.radii import Radii, largest_radius
 from distfreeuq.binning.scheme import FunctionCells
 from distfreeuq.binning.simplex import SimplexCells
-from distfreeuq.binning.target_weights import TargetShift, TargetWeights, target_weights
 from distfreeuq.exceptions import EmptyBinWarning
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.label_shift.inference.regions import Box, Polytope
@@ -259,13 +260,13 @@ class BinningResult(Result):
 
         Notes
         -----
-        In every bin the target's probabilities are w_k pi_k / sum_j w_j pi_j (paper A,
-        Prop. 1 and eq. 17). The radius is the sum of two terms, at most the trivial
-        one:
+        In every bin the target's probabilities are w_k pi_k / sum_j w_j pi_j (Podkopaev
+        and Ramdas, 2021, Prop. 1 and eq. 17). The radius is the sum of two terms, at
+        most the trivial one:
 
         - source estimation, w_max radius / sum_k w_k pi_hat_k. This is the first term
-          of Theorem 4, repaired (as printed it is false when a weight is zero) and at
-          least twice as sharp;
+          of their Theorem 4, repaired (as printed it is false for a weight of zero) and
+          at least twice as sharp;
         - weight estimation, from the region of the weights: the smaller of a bound from
           differences and one from ratios, both of which hold wherever the region does.
 
@@ -292,7 +293,7 @@ class BinningResult(Result):
         if self.effective_counts is not None:
             must = "given to a fit without sample weights"
             args.invalid("label_weight", must, "one of weighted rows")
-        weights = target_weights(args, label_weight, region, delta, self.classes)
+        weights = read_target_weights(args, label_weight, region, delta, self.classes)
         return self._under(args, weights)
 
     @abstractmethod
@@ -330,9 +331,9 @@ class BinningResult(Result):
 
     def summary(self) -> Summary:
         """Return the bins and what holds in all of them, as a ``Summary``."""
-        from distfreeuq.binning.summary import summarise_binning
+        from distfreeuq.binning.summary import summarize_binning
 
-        return summarise_binning(self)
+        return summarize_binning(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the reliability diagram with the intervals, and the bins' masses."""

@@ -1,4 +1,4 @@
-"""Which bins, and which rows they count: fixed ones, other rows' choice, or no split.
+"""How bins are chosen: in advance, by other rows, or by the calibration rows.
 
 The bounds need the rows of a bin to be independent draws from it. That is so for bins
 fixed in advance, for bins that other rows chose, and for bins at the calibration rows'
@@ -89,17 +89,13 @@ class Scheme:
     n_bins : int
     fixed : Intervals, FunctionCells or None
         Bins chosen in advance.
-    others : ndarray (n', K) or None
-        Rows other than the calibration rows, which choose the bins of one score, or the
-        coordinates of the splits of the simplex.
     schedule : sequence of int
-        The coordinates of the splits without them.
+        The coordinates of the splits of the simplex, where no other rows choose them.
     """
 
     name: str
     n_bins: int
     fixed: Intervals | FunctionCells | None
-    others: FloatMatrix | None
     schedule: Sequence[int]
 
     @property
@@ -107,17 +103,21 @@ class Scheme:
         """False for a function of whole rows."""
         return not isinstance(self.fixed, FunctionCells)
 
-    def choice(self, of_scores: bool) -> Choice:
-        """Return what the bounds need, for bins of one score or for cells."""
+    def choice(self, of_scores: bool, by_others: bool) -> Choice:
+        """Return what the bounds need.
+
+        Parameters
+        ----------
+        of_scores : bool
+            Whether there are bins of one score, or cells of the simplex.
+        by_others : bool
+            Whether rows other than the calibration rows choose them.
+        """
         if self.fixed is not None:
             return guarantees.FIXED
         if of_scores:
-            return guarantees.OWN_EDGES if self.others is None else guarantees.OTHERS
-        return (
-            guarantees.OWN_CELLS
-            if self.others is None
-            else guarantees.OWN_CELLS_BY_OTHERS
-        )
+            return guarantees.OTHERS if by_others else guarantees.OWN_EDGES
+        return guarantees.OWN_CELLS_BY_OTHERS if by_others else guarantees.OWN_CELLS
 
     def bins_of(self, scores: FloatArray, others: FloatArray | None) -> ScoreBins:
         """Return bins of one score; `others` is the score of the other rows."""
@@ -128,10 +128,13 @@ class Scheme:
             return all_counted(mass_of_others(others, self.n_bins))
         return own_mass(scores, self.n_bins)
 
-    def bin_rows(self, probs: FloatMatrix) -> BinnedRows:
-        """Return cells of the simplex, and in which of them the rows are."""
+    def bin_rows(self, probs: FloatMatrix, others: FloatMatrix | None) -> BinnedRows:
+        """Return cells of the simplex, and in which of them the rows are.
+
+        Where there are other rows, these choose the coordinates of the splits.
+        """
         if self.fixed is not None:
             assert isinstance(self.fixed, FunctionCells)
             return BinnedRows(self.fixed, self.fixed.assign(probs), 0)
-        cells, bins = balanced_cells(probs, self.n_bins, self.schedule, self.others)
+        cells, bins = balanced_cells(probs, self.n_bins, self.schedule, others)
         return BinnedRows(cells, bins, int((bins < 0).sum()))

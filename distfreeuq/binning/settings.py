@@ -1,4 +1,4 @@
-"""The rows that a table of bins is made of, and what all modes make of them."""
+"""How bins are chosen and bounded: the arguments of `histogram_binning`, checked."""
 
 from __future__ import annotations
 
@@ -7,79 +7,199 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._base.array_types import Classes, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.arguments import LARGEST, Arguments
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    RandomState,
+)
+from distfreeuq._base.arrays import describe, is_single
+from distfreeuq._numerics.unit_bins import Intervals, closed_intervals, equal_width
 from distfreeuq.binning import guarantees
-from distfreeuq.binning.radii import Radii, largest_radius
-from distfreeuq.binning.scheme import Scheme
-from distfreeuq.guarantees import Guarantee, NoGuarantee
+from distfreeuq.binning.data import BinningRows, set_apart
+from distfreeuq.binning.radii import BOUNDS, WEIGHTED_BOUNDS, Radii, largest_radius
+from distfreeuq.binning.scheme import FunctionCells, PartitionFunction, Scheme
 from distfreeuq.results import read_only
+
+MODES = ("canonical", "classwise", "top-label")
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
-    """Checked arguments of `histogram_binning`.
+class BinningSettings:
+    """Checked arguments of `histogram_binning` other than its rows.
 
     Attributes
     ----------
-    probs : ndarray (n, K)
-    labels : ndarray (n,)
-    sample_weight : ndarray (n,) or None
-    weight_bound : float or None
     scheme : Scheme
-    n_chose : int
-        Rows that only choose the bins.
+    mode : str
     alpha : float
     bound : str
-    classes : sequence
+    weight_bound : float or None
+    renormalize : bool
     """
 
-    probs: FloatMatrix
-    labels: IntArray
-    sample_weight: FloatArray | None
-    weight_bound: float | None
     scheme: Scheme
-    n_chose: int
+    mode: str
     alpha: float
     bound: str
-    classes: Classes
+    weight_bound: float | None
+    renormalize: bool
 
-    def prior(self) -> FloatArray:
-        """Return the (weighted) class frequencies of all rows, shape (K,)."""
-        mass = np.bincount(
-            self.labels, weights=self.sample_weight, minlength=len(self.classes)
-        )
-        return np.asarray(mass / mass.sum())
+    def of_scores(self, n_classes: int) -> bool:
+        """Return whether bins are intervals of one score, not cells of the simplex."""
+        return self.mode != "canonical" or (n_classes == 2 and self.scheme.takes_scores)
 
     def fields(
-        self, mode: str, radii: Radii, bin_counts: IntArray, n_bins: int
+        self, rows: BinningRows, radii: Radii, bin_counts: IntArray, n_bins: int
     ) -> dict[str, Any]:
         """Return the fields of the result that all modes have."""
         largest = largest_radius(radii.radius, bin_counts)
-        of_scores = mode != "canonical" or (
-            len(self.classes) == 2 and self.scheme.takes_scores
-        )
-        choice = self.scheme.choice(of_scores)
-        guarantee: Guarantee | NoGuarantee
-        if self.sample_weight is None:
-            guarantee = guarantees.all_bins(
-                mode, self.alpha, n_bins, largest, radii.bound, choice
-            )
-        elif self.weight_bound is None:
-            guarantee = guarantees.UNBOUNDED_WEIGHTS
-        else:
-            guarantee = guarantees.weighted_rows(
-                mode, self.alpha, n_bins, largest, choice
-            )
         return {
             "radius": read_only(radii.radius),
             "low": read_only(radii.low),
             "high": read_only(radii.high),
-            "n": self.labels.size,
-            "n_chose": self.n_chose,
+            "n": rows.labels.size,
+            "n_chose": rows.n_chose,
             "alpha": self.alpha,
             "bound": radii.bound,
             "scheme": self.scheme.name,
-            "classes": self.classes,
+            "classes": rows.classes,
             "shift": None,
-            "guarantee": guarantee,
+            "guarantee": guarantees.on_source(
+                self.mode,
+                self.alpha,
+                n_bins,
+                largest,
+                radii.bound,
+                self.scheme.choice(
+                    self.of_scores(len(rows.classes)), rows.others is not None
+                ),
+                weighted=rows.sample_weight is not None,
+                bounded=self.weight_bound is not None,
+                renormalized=self.renormalize,
+            ),
         }
+
+
+def read_options(
+    args: Arguments,
+    rows: BinningRows,
+    *,
+    n_bins: int = 10,
+    scheme: str | ArrayLike | PartitionFunction = "uniform-mass",
+    mode: str = "canonical",
+    split: float | None = None,
+    partition_on: ArrayLike | None = None,
+    coordinates: ArrayLike | None = None,
+    alpha: float = 0.1,
+    bound: str = "auto",
+    weight_bound: float | None = None,
+    renormalize: bool = False,
+    rng: RandomState = None,
+) -> tuple[BinningRows, BinningSettings]:
+    """Check the options of `histogram_binning`, for rows that are read already.
+
+    Parameters
+    ----------
+    args : Arguments
+        Words the errors.
+    rows : BinningRows
+        Checked rows, ``BinningRows(probs, labels, classes, sample_weight)``.
+    n_bins, scheme, mode, split, partition_on, coordinates, alpha, bound, weight_bound
+        As in `histogram_binning`.
+    renormalize, rng
+        Likewise.
+
+    Returns
+    -------
+    BinningRows
+        The rows with those set apart that only choose the bins.
+    BinningSettings
+    """
+    mode = args.choice(mode, "mode", MODES)
+    n_classes = len(rows.classes)
+    of_scores = mode != "canonical" or n_classes == 2
+    n_bins = args.count(n_bins, "n_bins", low=1)
+    level = args.alpha(alpha)
+    renormalize = args.flag(renormalize, "renormalize")
+    if renormalize and mode != "classwise":
+        must = "False: only class-wise frequencies do not sum to one by themselves"
+        args.invalid("renormalize", must, "True")
+    limit = _weight_bound(args, weight_bound, rows.sample_weight)
+    offered = BOUNDS
+    if rows.sample_weight is not None:
+        offered = WEIGHTED_BOUNDS if of_scores else ("auto", "hoeffding")
+    bound = args.choice(bound, "bound", offered)
+    name, fixed = _fixed_bins(args, scheme, mode, n_bins, of_scores)
+    schedule = _schedule(args, coordinates, n_classes, fixed is None and not of_scores)
+    if fixed is not None and not (split is None and partition_on is None):
+        must = "'uniform-mass' for rows that choose the bins"
+        args.invalid("scheme", must, "bins that are fixed")
+    settings = BinningSettings(
+        scheme=Scheme(name, n_bins, fixed, schedule),
+        mode=mode,
+        alpha=level,
+        bound=bound,
+        weight_bound=limit,
+        renormalize=renormalize,
+    )
+    return set_apart(args, rows, split, partition_on, rng), settings
+
+
+def _weight_bound(
+    args: Arguments, value: Any, weights: FloatArray | None
+) -> float | None:
+    if value is None:
+        return None
+    if weights is None:
+        args.invalid("weight_bound", "None without weights", describe(value))
+    must = "a positive number that no weight exceeds"
+    limit = args.number(value, "weight_bound", must, low=0.0, high=LARGEST)
+    if weights.max() > limit:
+        got = f"{limit:g}, and a weight of {weights.max():g}"
+        args.invalid("weight_bound", must, got)
+    return limit
+
+
+def _fixed_bins(
+    args: Arguments, scheme: Any, mode: str, n_bins: int, of_scores: bool
+) -> tuple[str, Intervals | FunctionCells | None]:
+    """Return the scheme's name, and its bins if they are fixed in advance."""
+    if callable(scheme):
+        if mode != "canonical":
+            must = "a name or edges, unless the mode is canonical"
+            args.invalid("scheme", must, "a function")
+        return "given function", FunctionCells(scheme, n_bins)
+    if is_single(scheme):
+        name = args.choice(scheme, "scheme", ["uniform-mass", "equal-width"])
+        if name == "uniform-mass":
+            return name, None
+        fixed = equal_width(n_bins)
+    else:
+        name = "given edges"
+        must = "increasing edges in [0, 1], a name or a function"
+        edges = args.vector(scheme, "scheme", must, low=0.0, high=1.0)
+        if (np.diff(edges) <= 0.0).any():
+            args.invalid("scheme", must, describe(edges))
+        fixed = closed_intervals(edges[(edges > 0.0) & (edges < 1.0)])
+    if not of_scores:
+        must = "'uniform-mass' or a function for cells of the simplex"
+        args.invalid("scheme", must, f"{name!r} with more than two classes")
+    return name, fixed
+
+
+def _schedule(
+    args: Arguments, coordinates: Any, n_classes: int, in_use: bool
+) -> tuple[int, ...]:
+    if coordinates is None:
+        return tuple(range(n_classes))
+    must = f"columns 0..{n_classes - 1}, for uniform-mass cells of the simplex"
+    if not in_use:
+        args.invalid("coordinates", must, describe(coordinates))
+    given = args.array(coordinates, "coordinates", "column numbers")
+    if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
+        args.invalid("coordinates", must, describe(given))
+    if given.min() < 0 or given.max() >= n_classes:
+        args.invalid("coordinates", must, describe(given))
+    return tuple(int(k) for k in given)

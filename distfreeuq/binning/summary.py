@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
     from distfreeuq.binning.results import BinningResult
 
+# Most classes whose frequencies fit beside each other; otherwise only the most frequent
+# class is shown.
 _MOST_CLASSES = 4
-"""Whose frequencies fit beside each other; of more, the most frequent is shown."""
 
+# Longest text of a cell; what is longer is cut.
 _MOST_CELL = 44
 
 _TITLES = {
@@ -30,12 +32,12 @@ _TITLES = {
 }
 
 
-def summarise_binning(fit: BinningResult) -> Summary:
+def summarize_binning(fit: BinningResult) -> Summary:
     """Return the table, how the bins were chosen, and what holds in all of them."""
     title = _TITLES[fit.mode] + ("" if fit.shift is None else ", under label shift")
     frame = fit.to_frame()
     notes = printing.guarantee_notes(fit.guarantee)
-    notes[1:1] = _notes(fit)
+    notes[1:1] = _notes(fit, n_empty=int((frame["n"] == 0).sum()))
     table = _canonical(fit, frame) if fit.mode == "canonical" else _events(frame)
     return printing.summarise(title, _facts(fit), [table], notes)
 
@@ -62,7 +64,7 @@ def _facts(fit: BinningResult) -> list[tuple[str, str]]:
     return facts
 
 
-def _notes(fit: BinningResult) -> list[tuple[str, str]]:
+def _notes(fit: BinningResult, n_empty: int) -> list[tuple[str, str]]:
     notes = []
     trivial = TRIVIAL_L1 if fit.mode == "canonical" else TRIVIAL_PROBABILITY
     largest = fit.largest_radius
@@ -75,7 +77,6 @@ def _notes(fit: BinningResult) -> list[tuple[str, str]]:
                 f"rows in place of {fit.n} halve the largest, {at_most(largest)}.",
             )
         )
-    n_empty = int((fit.to_frame()["n"] == 0).sum())
     if n_empty:
         notes.append(
             ("Empty", f"bins without rows: {n_empty}, whose radius is the trivial one.")

@@ -14,12 +14,19 @@ from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.bin_counts import mean_scores, sum_weights
 from distfreeuq._numerics.sample_weights import divide
 from distfreeuq._numerics.unit_bins import Intervals
-from distfreeuq.binning.events import event_radii, reweighted_event
-from distfreeuq.binning.radii import binomial_radii
+from distfreeuq.binning.data import BinningRows
+from distfreeuq.binning.label_shift_bins import (
+    TargetWeights,
+    event_radii,
+    reweighted_event,
+)
+from distfreeuq.binning.radii import (
+    WeightedCounts,
+    binomial_radii,
+    weighted_binomial_radii,
+)
 from distfreeuq.binning.results import BinningResult
-from distfreeuq.binning.settings import Calibration
-from distfreeuq.binning.target_weights import TargetWeights
-from distfreeuq.binning.weighted_radii import WeightedCounts, weighted_binomial_radii
+from distfreeuq.binning.settings import BinningSettings
 from distfreeuq.results import read_only
 
 if TYPE_CHECKING:
@@ -83,33 +90,35 @@ class TopLabelBinning(BinningResult):
         return pd.DataFrame(columns)
 
 
-def fit_top_label(calibration: Calibration) -> TopLabelBinning:
+def fit_top_label(rows: BinningRows, settings: BinningSettings) -> TopLabelBinning:
     """Count how often the top label is right in bins of its probability."""
-    scheme, weights = calibration.scheme, calibration.sample_weight
-    n_classes = len(calibration.classes)
-    _, confidence, hits = _top(calibration.probs, calibration.labels)
+    weights, n_classes = rows.sample_weight, len(rows.classes)
+    _, confidence, hits = _top(rows.probs, rows.labels)
     right = hits.astype(np.int64)
-    others = None if scheme.others is None else _top(scheme.others)[1]
-    bins = scheme.bins_of(confidence, others)
+    others = None if rows.others is None else _top(rows.others)[1]
+    bins = settings.scheme.bins_of(confidence, others)
     n_bins = bins.n_bins
-    by_event = right * n_classes + calibration.labels
-    label_counts, means = bins.tabulate(confidence, by_event, 2 * n_classes)
+    label_counts, means = bins.tabulate(
+        confidence, right * n_classes + rows.labels, 2 * n_classes
+    )
     label_counts = label_counts.reshape(n_bins, 2, n_classes)
-    rows = label_counts.sum(axis=2)
-    bin_counts = rows.sum(axis=1)
-    settings = (n_bins, calibration.alpha, calibration.bound)
-    counts: FloatArray | IntArray = rows[:, 1]
+    by_event = label_counts.sum(axis=2)
+    bin_counts = by_event.sum(axis=1)
+    level, bound = settings.alpha, settings.bound
+    counts: FloatArray | IntArray = by_event[:, 1]
     effective = None
     if weights is None:
-        frequencies = divide(rows[:, 1], bin_counts)
-        radii = binomial_radii(rows[:, 1], bin_counts, *settings)
+        frequencies = divide(by_event[:, 1], bin_counts)
+        radii = binomial_radii(by_event[:, 1], bin_counts, n_bins, level, bound)
     else:
         members = bins.assign(confidence)
         sums = sum_weights(members, right, weights, n_bins, 2)
         weighted = WeightedCounts(*sums, bin_counts)
         counts, effective = weighted.sums[:, 1], read_only(weighted.effective)
         frequencies = weighted.frequencies[:, 1]
-        radii = weighted_binomial_radii(weighted, calibration.weight_bound, *settings)
+        radii = weighted_binomial_radii(
+            weighted, settings.weight_bound, n_bins, level, bound
+        )
         means = mean_scores(confidence, members, weights, n_bins)
     mass = (bin_counts if weights is None else weighted.sums).sum()
     pooled = counts.sum() / mass if mass > 0.0 else 1.0 / n_classes
@@ -123,7 +132,7 @@ def fit_top_label(calibration: Calibration) -> TopLabelBinning:
         partition=bins.intervals,
         effective_counts=effective,
         label_counts=read_only(label_counts),
-        **calibration.fields("top-label", radii, bin_counts, n_bins),
+        **settings.fields(rows, radii, bin_counts, n_bins),
     )
 
 

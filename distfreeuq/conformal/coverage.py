@@ -148,20 +148,21 @@ class CoverageResult(Result):
             printing.guarantee_notes(self.guarantee),
         )
 
-    def plot(self, ax: Axes | None = None, *, by: str = "size") -> Axes:
+    def plot(self, ax: Axes | None = None, *, kind: str = "sizes") -> Axes:
         """Draw the distribution of set sizes, or coverage by class.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-        by : {"size", "class"}
+        kind : {"sizes", "classes"}
             Set sizes as bars, or each class's coverage with its interval.
         """
         from distfreeuq import plots
         from distfreeuq._base.arguments import Arguments
 
-        by = Arguments("CoverageResult.plot").choice(by, "by", ["size", "class"])
-        draw = plots.set_sizes if by == "size" else plots.class_coverage
+        args = Arguments("CoverageResult.plot")
+        kind = args.choice(kind, "kind", ["sizes", "classes"])
+        draw = plots.set_sizes if kind == "sizes" else plots.class_coverage
         return draw(self, ax=ax)
 
 

@@ -96,21 +96,19 @@ class PredictionSets(Result):
         columns = np.nonzero(self.mask)[1]
         return np.split(names[columns], np.cumsum(self.sizes)[:-1]) if len(self) else []
 
-    def evaluate(
-        self, labels: ArrayLike, *, confidence: float = 0.95
-    ) -> CoverageResult:
+    def evaluate(self, labels: ArrayLike, *, level: float = 0.95) -> CoverageResult:
         """Compare with true labels: coverage with an exact interval, and set sizes.
 
         Parameters
         ----------
         labels : array_like (n,)
             True labels, as class names.
-        confidence : float, default 0.95
+        level : float, default 0.95
             Level of the Clopper-Pearson intervals.
         """
         args = Arguments("PredictionSets.evaluate")
         codes = args.labels(labels, self.classes, len(self))
-        level = args.probability(confidence, "confidence")
+        level = args.probability(level, "level")
         return measure_coverage(
             self.mask, self.sizes, codes, self.classes, self.nominal, level
         )

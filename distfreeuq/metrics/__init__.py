@@ -3,7 +3,7 @@
 All take ``(probs, labels)``; `reliability` takes confidences and whether they held.
 """
 
-from distfreeuq.metrics.brier_decomposed import BrierDecomposition, brier_decomposition
+from distfreeuq.metrics.brier_decomposed import brier_decomposition
 from distfreeuq.metrics.calibration_error import (
     average_ece,
     classwise_ece,
@@ -13,7 +13,8 @@ from distfreeuq.metrics.calibration_error import (
     overconfident_ece,
 )
 from distfreeuq.metrics.proper_scores import accuracy, brier_score, mean_confidence, nll
-from distfreeuq.metrics.reliability_table import ReliabilityTable, reliability
+from distfreeuq.metrics.reliability_table import reliability
+from distfreeuq.metrics.results import BrierDecomposition, ReliabilityTable
 
 __all__ = [
     "BrierDecomposition",

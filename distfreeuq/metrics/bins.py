@@ -86,7 +86,10 @@ def gap_norm(sums: FloatMatrix, norm: str = "l1") -> FloatArray:
 
 
 def overconfidence(sums: FloatMatrix) -> FloatArray:
-    """Return the part of the ECE where confidence exceeds frequency (paper C)."""
+    """Return the part of the ECE where confidence exceeds frequency.
+
+    Park, Bastani, Weimer & Lee (2020), section 6.
+    """
     gap = sums[..., CONFIDENCE] - sums[..., HIT]
     return divide(np.maximum(gap, 0.0).sum(axis=-1), sums[..., WEIGHT].sum(axis=-1))
 
@@ -96,7 +99,7 @@ def debiased_square(sums: FloatMatrix, method: str = "exact") -> FloatArray:
 
     A bin of n rows has E (mean gap)^2 = (true gap)^2 + Var(gap) / n; the variance is
     estimated from the gaps, or, as Kumar et al. do, from the hits alone. Bins of one
-    row tell nothing of it and add nothing.
+    row say nothing about it and add nothing.
     """
     n = sums[..., WEIGHT]
     many = n > 1.0

@@ -1,52 +1,17 @@
-"""The Brier score taken apart: calibration, sharpness, and what bins leave over."""
+"""The Brier score decomposed: calibration, sharpness, and what bins leave over."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, IntArray
-from distfreeuq._base.persistence import register
 from distfreeuq._kernels import _bins
 from distfreeuq.metrics.bins import check_bins, choose_bins
 from distfreeuq.metrics.data import ALL, Rows, read_matrix
-
-
-@register
-@dataclass(frozen=True, slots=True)
-class BrierDecomposition:
-    """Terms of ``brier = calibration + 1 - sharpness + within_var - 2 within_cov``.
-
-    Attributes
-    ----------
-    brier : float
-        The Brier score.
-    calibration : float
-        Mean squared distance of the groups' mean forecasts to their label frequencies.
-    sharpness : float
-        Mean squared length of the groups' label frequencies.
-    resolution : float
-        Mean squared distance of these to the frequencies of all rows.
-    uncertainty : float
-        One less the squared length of the frequencies of all rows, so that
-        ``1 - sharpness = uncertainty - resolution`` (Murphy).
-    within_var, within_cov : float
-        Variance of the forecasts, and their covariance with the labels, inside the
-        groups: zero if the forecasts of a group are the same.
-    n_groups : int
-    """
-
-    brier: float
-    calibration: float
-    sharpness: float
-    resolution: float
-    uncertainty: float
-    within_var: float
-    within_cov: float
-    n_groups: int
+from distfreeuq.metrics.results import BrierDecomposition
 
 
 def brier_decomposition(
@@ -60,7 +25,7 @@ def brier_decomposition(
     sample_weight: ArrayLike | None = None,
     classes: Any = None,
 ) -> BrierDecomposition:
-    """Take the Brier score apart into calibration and sharpness (paper C, eq. 2).
+    """Decompose the Brier score into calibration and sharpness.
 
     Parameters
     ----------
@@ -70,7 +35,7 @@ def brier_decomposition(
         Rows that count as one forecast: the same predicted class and bin of its
         confidence; exactly the same probabilities; or as given.
     n_bins, scheme, closed
-        Of the bins, as in `ece`.
+        The bins, as in `ece`.
     sample_weight : array_like (n,), optional
     classes : sequence, optional
 

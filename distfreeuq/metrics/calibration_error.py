@@ -66,7 +66,7 @@ def ece(
         Whose probability is meant: the predicted class's, always at least 1/K, or, with
         two classes, class 1's. The two differ for binary classifiers.
     predicted : array_like (n,), optional
-        Predicted labels, for those who have no matrix of probabilities.
+        Predicted labels, where there is no matrix of probabilities.
     sample_weight : array_like (n,), optional
         Importance weights make it an estimate of the target's error.
     classes : sequence, optional
@@ -214,7 +214,7 @@ def max_ece(
     sample_weight: ArrayLike | None = None,
     classes: Any = None,
 ) -> float:
-    """Largest ECE among the rows of one predicted class (paper D, section 4.1).
+    """Largest ECE among the rows of one predicted class.
 
     Parameters
     ----------
@@ -229,6 +229,10 @@ def max_ece(
     -----
     Classes that are never predicted are skipped. Bins of equal mass are those of all
     rows.
+
+    References
+    ----------
+    Zhao, Chen and Oymak (2020), section 4.1.
 
     Examples
     --------
@@ -254,7 +258,7 @@ def average_ece(
     sample_weight: ArrayLike | None = None,
     classes: Any = None,
 ) -> float:
-    """Mean over the predicted classes of the ECE of their rows (paper D, section 5.4).
+    """Mean over the predicted classes of the ECE of their rows.
 
     Parameters
     ----------
@@ -268,6 +272,10 @@ def average_ece(
     Notes
     -----
     Every class that is predicted at all counts the same; the others are skipped.
+
+    References
+    ----------
+    Zhao, Chen and Oymak (2020), section 5.4.
 
     Examples
     --------

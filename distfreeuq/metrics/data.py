@@ -25,10 +25,10 @@ from distfreeuq._kernels.threads import threads_for
 
 EVENTS = ("predicted", "class-1")
 
+# What may be read of every row. What is not asked for takes no memory.
 TOP = frozenset({"confidence"})
 BY_CLASS = frozenset({"confidence", "predicted"})
 ALL = frozenset({"confidence", "predicted", "of_label", "brier"})
-"""What may be read of every row: what nobody asked for costs no memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -73,8 +73,8 @@ class Rows:
     def mean(self, values: FloatArray) -> float:
         """Return the weighted mean; rows of weight zero count for nothing.
 
-        Not as a product of vectors: its threads, in a library of linear algebra, and
-        those of the kernels would get into each other's way.
+        It is not a product of vectors, because BLAS would start threads that compete
+        with those of the kernels.
         """
         if self.weights.min() == self.weights.max():
             return float(values.mean())

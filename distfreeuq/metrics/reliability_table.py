@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq._numerics.sample_weights import divide
-from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.metrics.bins import (
     CONFIDENCE,
     HIT,
@@ -22,149 +18,9 @@ from distfreeuq.metrics.bins import (
     sum_in_cells,
 )
 from distfreeuq.metrics.data import Rows, read_hits
-from distfreeuq.results import Result, read_only
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from statsmodels.iolib.summary import Summary
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ReliabilityTable(Result):
-    """Confidence and accuracy in bins.
-
-    Attributes
-    ----------
-    edges : ndarray (M + 1,)
-        The bins' ends, from 0 to 1.
-    weight : ndarray (M,)
-        Sum of the weights in the bin; the number of rows without weights.
-    mean_confidence, accuracy : ndarray (M,)
-        Weighted means; NaN in empty bins.
-    low, high : ndarray (M,)
-        Intervals of the accuracy that hold in all bins at once; [0, 1] in empty bins.
-    confidence : float
-        Their simultaneous level.
-    n : int
-        Rows.
-    event : str
-        What the confidence is of.
-    guarantee : Guarantee or NoGuarantee
-        What the intervals guarantee.
-    """
-
-    edges: FloatArray
-    weight: FloatArray
-    mean_confidence: FloatArray
-    accuracy: FloatArray
-    low: FloatArray
-    high: FloatArray
-    confidence: float
-    n: int
-    event: str
-    guarantee: Guarantee | NoGuarantee
-
-    def __repr__(self) -> str:
-        """Return one line."""
-        return f"<ReliabilityTable ece={self.ece:.4f} n={self.n} bins={self.n_bins}>"
-
-    @property
-    def n_bins(self) -> int:
-        """Number of bins, empty ones included."""
-        return self.weight.size
-
-    @property
-    def gap(self) -> FloatArray:
-        """Mean confidence less accuracy (M,); positive is over-confident."""
-        return self.mean_confidence - self.accuracy
-
-    @property
-    def ece(self) -> float:
-        """Expected calibration error: the mean absolute gap."""
-        return self._mean(np.abs(self.gap))
-
-    @property
-    def overconfident_ece(self) -> float:
-        """Mean of the positive gaps (paper C, section 6)."""
-        return self._mean(np.maximum(self.gap, 0.0))
-
-    @property
-    def underconfident_ece(self) -> float:
-        """Mean of the negative gaps, without their sign."""
-        return self._mean(np.maximum(-self.gap, 0.0))
-
-    @property
-    def max_gap(self) -> float:
-        """Largest absolute gap of a bin that is not empty."""
-        return float(np.nanmax(np.abs(self.gap)))
-
-    def _mean(self, gaps: FloatArray) -> float:
-        used = self.weight > 0.0
-        return float(self.weight[used] @ gaps[used] / self.weight.sum())
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return a row per bin.
-
-        Columns: left, right, weight, share, confidence, accuracy, gap, low, high.
-        """
-        import pandas as pd
-
-        return pd.DataFrame(
-            {
-                "left": self.edges[:-1],
-                "right": self.edges[1:],
-                "weight": self.weight,
-                "share": self.weight / self.weight.sum(),
-                "confidence": self.mean_confidence,
-                "accuracy": self.accuracy,
-                "gap": self.gap,
-                "low": self.low,
-                "high": self.high,
-            }
-        )
-
-    def summary(self) -> Summary:
-        """Return the bins that are not empty as a statsmodels ``Summary``."""
-        from distfreeuq._base import printing
-        from distfreeuq._base.printing import Table, number
-
-        level = f"{100 * self.confidence:g}%"
-        frame = self.to_frame()
-        table = frame[frame["weight"] > 0.0].drop(columns="weight").to_numpy()
-        rows = [
-            [
-                f"{left:.4g} to {right:.4g}",
-                *(number(value) for value in values),
-                f"[{low:.4f}, {high:.4f}]",
-            ]
-            for left, right, *values, low, high in table.tolist()
-        ]
-        return printing.summarise(
-            "Reliability",
-            [
-                ("Rows", str(self.n)),
-                ("ECE", number(self.ece)),
-                ("Bins", f"{self.n_bins}, {int((self.weight == 0.0).sum())} empty"),
-                ("Over-confident ECE", number(self.overconfident_ece)),
-                ("Event", self.event),
-                ("Largest gap", number(self.max_gap)),
-            ],
-            [Table(["bin", "share", "confidence", "accuracy", "gap", level], rows)],
-            printing.guarantee_notes(self.guarantee),
-        )
-
-    def plot(self, ax: Axes | None = None, *, style: str = "bars") -> Axes:
-        """Draw the reliability diagram.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-        style : {"bars", "curve"}
-        """
-        from distfreeuq import plots
-
-        return plots.reliability_diagram(self, style=style, ax=ax)
+from distfreeuq.metrics.guarantees import all_bins_accuracy
+from distfreeuq.metrics.results import ReliabilityTable
+from distfreeuq.results import read_only
 
 
 def reliability(
@@ -193,7 +49,7 @@ def reliability(
         with 1 in the last.
     sample_weight : array_like (n,), optional
     level : float
-        Of the intervals, for all bins at once.
+        Level of the intervals, for all bins at once.
 
     Returns
     -------
@@ -261,7 +117,7 @@ def table_of_sums(
         confidence=level,
         n=n,
         event=event,
-        guarantee=_claim(level, weighted, fixed_bins),
+        guarantee=all_bins_accuracy(level, weighted, fixed_bins),
     )
 
 
@@ -281,23 +137,3 @@ def _intervals(
     radius = np.sqrt(0.5 * np.log(2.0 * n_bins / alpha) / effective)
     low = np.where(used, np.maximum(accuracy - radius, 0.0), 0.0)
     return low, np.where(used, np.minimum(accuracy + radius, 1.0), 1.0)
-
-
-def _claim(level: float, weighted: bool, fixed_bins: bool) -> Guarantee | NoGuarantee:
-    if not fixed_bins:
-        return NoGuarantee("the bins were chosen by the rows that they count")
-    what, by = "accuracy", "Clopper and Pearson (1934)"
-    more: tuple[str, ...] = ("rows i.i.d.",)
-    if weighted:
-        what, by = "weighted mean accuracy given the rows' inputs", "Hoeffding (1963)"
-        more = ("rows independent", "weights depend on the inputs alone")
-    return Guarantee(
-        statement=(
-            f"with probability >= {level:g}, the intervals of all bins hold the bins' "
-            f"true {what} at once."
-        ),
-        kind="confidence interval",
-        reference=f"{by}, with a union over the bins",
-        assumptions=(*more, "rows not used to fit or calibrate the classifier"),
-        confidence=level,
-    )

@@ -1,7 +1,7 @@
 """Figures: the only package that knows matplotlib.
 
-Every function takes `ax` and returns it; without one it makes a new figure that belongs
-to nobody's pyplot state: ``fit.plot().figure.savefig("fit.png")`` works anywhere.
+Every function takes `ax` and returns it; without one it makes a new figure that pyplot
+does not know: ``fit.plot().figure.savefig("fit.png")`` works anywhere.
 """
 
 from distfreeuq.plots.assessment_figures import (
@@ -35,8 +35,8 @@ from distfreeuq.plots.simulation_figures import (
 from distfreeuq.plots.style import (
     BLUE,
     CYCLE,
+    GRAY,
     GREEN,
-    GREY,
     LINES,
     ORANGE,
     PURPLE,
@@ -50,8 +50,8 @@ from distfreeuq.plots.weight_figures import density_ratio_weights, importance_we
 __all__ = [
     "BLUE",
     "CYCLE",
+    "GRAY",
     "GREEN",
-    "GREY",
     "LINES",
     "ORANGE",
     "PURPLE",

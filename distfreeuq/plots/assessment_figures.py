@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from distfreeuq.assessment.calibration_results import (
         CalibrationComparisonResult,
     )
-    from distfreeuq.assessment.several_classifiers import ComparisonResult
-    from distfreeuq.metrics.reliability_table import ReliabilityTable
+    from distfreeuq.assessment.results import ComparisonResult
+    from distfreeuq.metrics.results import ReliabilityTable
 
 
 def reliability_diagram(
-    table: ReliabilityTable, *, style: str = "bars", ax: Axes | None = None
+    table: ReliabilityTable, *, kind: str = "bars", ax: Axes | None = None
 ) -> Axes:
     """Draw accuracy against confidence with simultaneous bands, rows counted below.
 
     Parameters
     ----------
     table : ReliabilityTable
-    style : {"bars", "curve"}
+    kind : {"bars", "curve"}
         Bars with the gap to the mean confidence shaded, or points joined by a line with
         a band.
     ax : matplotlib Axes, optional
@@ -51,7 +51,7 @@ def reliability_diagram(
     Empty bins are not drawn. The histogram below shows the share of the rows' weight,
     and where mean confidence and accuracy of all rows stand.
     """
-    style = Arguments("reliability_diagram").choice(style, "style", ["bars", "curve"])
+    kind = Arguments("reliability_diagram").choice(kind, "kind", ["bars", "curve"])
     frame = table.to_frame()
     used = frame[frame["weight"] > 0.0]
     if ax is None:  # room for the histogram, which no layout engine makes by itself
@@ -59,7 +59,7 @@ def reliability_diagram(
         ax = figure.add_axes((0.14, 0.315, 0.82, 0.555), axes_class=ShownAxes)
     ax = new_axes(ax, grid="both")
     ax.plot([0, 1], [0, 1], label="calibrated", zorder=3, **NOMINAL)
-    draw = _bars if style == "bars" else _curve
+    draw = _bars if kind == "bars" else _curve
     draw(used, ax, f"{100 * table.confidence:g}% for all bins at once")
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 1.02)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from distfreeuq.plots.style import BLUE, CYCLE, GREY, MARKERS, NOMINAL, new_axes
+from distfreeuq.plots.style import BLUE, CYCLE, GRAY, MARKERS, NOMINAL, new_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,7 @@ def reliability_bins(fit: BinningResult, *, ax: Axes | None = None) -> Axes:
     if fit.mode == "top-label" or (len(fit.classes) == 2 and "left" in frame):
         _one_probability(fit, frame, ax)
     else:
-        _several_probabilities(fit, ax)
+        _several_probabilities(fit, frame, ax)
     ax.set_xlim(-0.01, 1.01)
     ax.set_ylim(-0.01, 1.02)
     ax.set_xlabel("mean probability in the bin")
@@ -69,8 +69,8 @@ def _one_probability(fit: BinningResult, frame: pd.DataFrame, ax: Axes) -> None:
     masses.set_yticks(
         [t for t in MaxNLocator(12).tick_values(0, 4 * largest) if t <= 1.2 * largest]
     )
-    masses.set_ylabel("share of rows", color=GREY)
-    masses.tick_params(colors=GREY, length=3)
+    masses.set_ylabel("share of rows", color=GRAY)
+    masses.tick_params(colors=GRAY, length=3)
     masses.spines[["top", "left"]].set_visible(False)
     ax.set_zorder(masses.get_zorder() + 1)
     ax.patch.set_visible(False)
@@ -99,7 +99,7 @@ def _one_probability(fit: BinningResult, frame: pd.DataFrame, ax: Axes) -> None:
     )
 
 
-def _several_probabilities(fit: BinningResult, ax: Axes) -> None:
+def _several_probabilities(fit: BinningResult, frame: pd.DataFrame, ax: Axes) -> None:
     """Draw a marker per bin and class, and say how many bins are empty."""
     counts = np.broadcast_to(
         fit.bin_counts.reshape(fit.bin_counts.shape[0], -1), fit.frequencies.shape
@@ -125,6 +125,6 @@ def _several_probabilities(fit: BinningResult, ax: Axes) -> None:
         ax.scatter(
             x, y[there], s=size, color=color, marker=marker, alpha=0.7, label=label
         )
-    n_empty = int((fit.to_frame()["n"] == 0).sum())
+    n_empty = int((frame["n"] == 0).sum())
     if n_empty:
         ax.plot([], [], " ", label=f"{n_empty} bins without rows are not drawn")

@@ -218,8 +218,9 @@ def prediction_regions(
 
     Notes
     -----
-    The kind of figure of paper A, 1(b). A set's colour is the mean of its labels'; sets
-    of several labels are hatched; empty sets are white. Uniforms are 1/2 everywhere.
+    The kind of figure of Podkopaev and Ramdas (2021), 1(b). A set's colour is the mean
+    of its labels'; sets of several labels are hatched; empty sets are white. Uniforms
+    are 1/2 everywhere.
     """
     xy = np.asarray(points, dtype=np.float64)
     numbers = np.asarray(labels, dtype=np.int64)

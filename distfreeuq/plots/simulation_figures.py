@@ -22,7 +22,8 @@ from distfreeuq.plots.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_FEW_VALUES = 8  # that are drawn as bars of their own
+# Most different values that are drawn as bars of their own.
+_FEW_VALUES = 8
 
 
 def coverage_histogram(
@@ -40,7 +41,7 @@ def coverage_histogram(
 
     Notes
     -----
-    The kind of figure of paper A, 1(c) and 1(d).
+    The kind of figure of Podkopaev and Ramdas (2021), 1(c) and 1(d).
     """
     values: dict[str, FloatArray] = {
         name: np.asarray(v, dtype=np.float64) for name, v in coverages.items()
@@ -77,7 +78,7 @@ def coverage_histogram(
 
 
 def replicate_histogram(
-    values: ArrayLike, *, name: str = "value", ax: Axes | None = None
+    values: ArrayLike, *, what: str = "value", ax: Axes | None = None
 ) -> Axes:
     """Draw a quantity over the replicates of a simulation, and its mean.
 
@@ -85,8 +86,8 @@ def replicate_histogram(
     ----------
     values : array_like (R,)
         The quantity in each replicate; what is not finite is left out, and counted.
-    name : str
-        What it is.
+    what : str
+        What it is, for the label.
     ax : matplotlib Axes, optional
     """
     sample = np.asarray(values, dtype=np.float64)
@@ -102,7 +103,7 @@ def replicate_histogram(
         heights, _ = np.histogram(finite, bins=edges)
         ax.stairs(heights / sample.size, edges, fill=True, color=BLUE, alpha=0.6)
         ax.axvline(float(finite.mean()), **NOMINAL)
-    ax.set_xlabel(name)
+    ax.set_xlabel(what)
     ax.set_ylabel("share of replicates")
     title = f"{sample.size} replicates"
     if finite.size > 1:

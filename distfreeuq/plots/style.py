@@ -1,4 +1,4 @@
-"""The one place of the figures' style: colours, lines, and a fresh Axes.
+"""The style of all figures: colours, lines, and a new Axes.
 
 Colours are Okabe and Ito's, which colour-blind readers tell apart; lines and markers
 also differ in form, for print in grey.
@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
-PURPLE, SKY, GREY = "#CC79A7", "#56B4E9", "#7F7F7F"
+PURPLE, SKY, GRAY = "#CC79A7", "#56B4E9", "#7F7F7F"
 CYCLE = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY)
 LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))
 MARKERS = "os^Dv*"

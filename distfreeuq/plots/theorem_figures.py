@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distfreeuq.plots.style import BLUE, GREY, ORANGE, RED, new_axes
+from distfreeuq.plots.style import BLUE, GRAY, ORANGE, RED, new_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from distfreeuq.theorems.engine.results import TheoremResult
 
 _VERDICTS = {"holds": BLUE, "violated": RED, "undecided": ORANGE}
+# Height of a row in inches.
 _ROW = 0.24
-"""Height of a row in inches."""
+# Columns of the legend.
 _COLUMNS = 3
-"""Of the legend."""
+# Tolerances from the claim at which the axis of many theorems ends.
 _FARTHEST = 10.0
-"""Tolerances from the claim at which the axis of many theorems ends."""
 
 
 def theorem_checks(result: TheoremResult, *, ax: Axes | None = None) -> Axes:
@@ -105,12 +105,12 @@ def _intervals(
 ) -> None:
     """Draw dots with lines, filled where a theorem must hold and open for controls."""
     control = frame["control"].to_numpy(dtype=bool)
-    for verdict, colour in _VERDICTS.items():
+    for verdict, color in _VERDICTS.items():
         for is_control in (False, True):
             some = (frame["verdict"] == verdict).to_numpy() & (control == is_control)
             if not some.any():
                 continue
-            shade = GREY if is_control and verdict == "violated" else colour
+            shade = GRAY if is_control and verdict == "violated" else color
             face = "white" if is_control else shade
             label = f"control, {verdict}" if is_control else verdict
             ax.hlines(rows[some], low[some], high[some], color=shade, linewidth=2.0)

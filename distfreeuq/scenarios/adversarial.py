@@ -13,7 +13,7 @@ from distfreeuq.scenarios.gaussian import GaussianLabelShift
 from distfreeuq.scenarios.label_shift_scenario import LabelShiftScenario
 from distfreeuq.scenarios.scenario import Domain, sample_labels
 
-# Class means of the three-class scenarios: paper A's triangle.
+# Class means of the three-class scenarios: the triangle of Podkopaev & Ramdas (2021).
 _TRIANGLE = ((-2.0, 0.0), (2.0, 0.0), (0.0, 2.0 * np.sqrt(3.0)))
 
 
@@ -25,7 +25,7 @@ class AtomicLabelShift(LabelShiftScenario):
     ----------
     description : str
     means : ndarray (K, d)
-        Of the rows that are not at zero.
+        Class means of the rows that are not at zero.
     at_zero : ndarray (K,)
         Probability, by class, that a row is at zero.
     source_prior, target_prior : ndarray (K,)
@@ -123,7 +123,7 @@ def heavy_imbalance() -> GaussianLabelShift:
 
 
 def useless_classifier() -> GaussianLabelShift:
-    """Features say nothing of the labels: every posterior is the prior.
+    """Features say nothing about the labels: every posterior is the prior.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def useless_classifier() -> GaussianLabelShift:
     [[0.5, 0.3, 0.2]]
     """
     return _gaussians(
-        "features that say nothing of the labels",
+        "features that say nothing about the labels",
         means=np.zeros((3, 2)),
         source_prior=(0.5, 0.3, 0.2),
         target_prior=(0.2, 0.3, 0.5),

@@ -35,8 +35,8 @@ def names() -> tuple[str, ...]:
     >>> from distfreeuq import scenarios
     >>> for name in scenarios.names()[:2]:
     ...     print(name, "-", scenarios.get(name).description)
-    three-gaussians - three overlapping Gaussians in the plane (paper A, 2.2)
-    binary-gaussians - two Gaussians in the plane (paper A, 3.2)
+    three-gaussians - three Gaussians in the plane, Podkopaev & Ramdas (2021), 2.2
+    binary-gaussians - two Gaussians in the plane, Podkopaev & Ramdas (2021), 3.2
     """
     return tuple(_FACTORIES)
 
@@ -79,7 +79,7 @@ def register(name: str) -> Callable[[Factory], Factory]:
     ... def noisy_labels():
     ...     return scenarios.label_noise(0.4, 0.4, 0.0)
     >>> scenarios.get("noisy-labels")
-    <FiniteScenario: noise D(0.4, 0.4) in labels (paper D, 3.2)>
+    <FiniteScenario: noise D(0.4, 0.4) in labels, Zhao, Chen & Oymak (2020), 3.2>
     >>> scenarios.unregister("noisy-labels")
     """
     args = Arguments("register")

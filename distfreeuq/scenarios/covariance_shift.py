@@ -1,4 +1,4 @@
-"""Covariate shift between Gaussian features: paper B's synthetic scenario."""
+"""Covariate shift of Gaussian features: the scenario of Pampari & Ermon (2020)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from scipy import special
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
+from distfreeuq.references import PAMPARI_ERMON_2020
 from distfreeuq.results import read_only
 from distfreeuq.scenarios.scenario import Domain, Scenario, Shift, check_domain
 
@@ -122,12 +123,12 @@ def covariance_shift_gaussians(
     slope: float = 2.0,
     intercept: float = 0.5,
 ) -> GaussianCovariateShift:
-    """Paper B, section 3: Gaussian features whose covariance changes, same p(y | x).
+    """Gaussian features whose covariance changes, with the same p(y | x).
 
-    The paper says no more than that two Gaussians differ in covariance, and that
-    P(Y = 1 | x) is a function of the first coordinate. By default the target is the
-    narrower one, and tilted: the density ratio is at most 3.21, and target rows lie
-    where labels are less certain.
+    Pampari and Ermon (2020, section 3) say no more than that two Gaussians differ in
+    covariance, and that P(Y = 1 | x) is a function of the first coordinate. By default
+    the target is the narrower one, and tilted: the density ratio is at most 3.21, and
+    target rows lie where labels are less certain.
 
     Parameters
     ----------
@@ -145,7 +146,7 @@ def covariance_shift_gaussians(
     >>> from distfreeuq import scenarios
     >>> toy = scenarios.covariance_shift_gaussians()
     >>> toy
-    <GaussianCovariateShift: Gaussian features of changed covariance (paper B, 3)>
+    <GaussianCovariateShift: Gaussians of changed covariance, Pampari & Ermon (2020), 3>
     >>> round(toy.upper, 3), toy.prior("source").round(3).tolist()
     (3.203, [0.455, 0.545])
     """
@@ -156,7 +157,7 @@ def covariance_shift_gaussians(
         must = f"of shape {source.shape}, as the source's"
         args.invalid("target_covariance", must, f"shape {target.shape}")
     return GaussianCovariateShift(
-        description="Gaussian features of changed covariance (paper B, 3)",
+        description=f"Gaussians of changed covariance, {PAMPARI_ERMON_2020}, 3",
         source_covariance=read_only(source),
         target_covariance=read_only(target),
         slope=args.number(slope, "slope", "a finite number", low=-1e6, high=1e6),

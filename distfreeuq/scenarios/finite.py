@@ -1,4 +1,4 @@
-"""Finitely many points: joint probabilities as tables, so that all is exact."""
+"""Finitely many points: joint probabilities are tables, and everything is exact."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FiniteScenario(Scenario):
     ----------
     description : str
     points : ndarray (A, d)
-        Distinct; elsewhere no row can be, and nothing is known.
+        Distinct points; no row is elsewhere.
     source, target : ndarray (A, K)
         P(X = point, Y = class); each sums to one.
 
@@ -42,7 +42,7 @@ class FiniteScenario(Scenario):
     target: FloatMatrix
 
     def __post_init__(self) -> None:
-        """Refuse tables that are no distributions, or that no shift relates."""
+        """Raise for tables that are no distributions, or that no shift relates."""
         args = Arguments(type(self).__name__)
         for name in ("points", "source", "target"):
             matrix = args.features(getattr(self, name), name).astype(np.float64)

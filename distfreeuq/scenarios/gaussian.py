@@ -1,4 +1,4 @@
-"""Label shift between Gaussian classes: paper A's own scenarios."""
+"""Label shift between Gaussian classes: the scenarios of Podkopaev & Ramdas (2021)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
+from distfreeuq.references import PODKOPAEV_RAMDAS_2021
 from distfreeuq.results import read_only
 from distfreeuq.scenarios.label_shift_scenario import LabelShiftScenario
 from distfreeuq.scenarios.scenario import Domain, sample_labels
@@ -62,16 +63,18 @@ class GaussianLabelShift(LabelShiftScenario):
 
 
 def three_gaussians() -> GaussianLabelShift:
-    """Paper A, section 2.2: three Gaussian classes, p = (.1, .6, .3), q = (.3, .2, .5).
+    """Three Gaussian classes, p = (.1, .6, .3) and q = (.3, .2, .5).
+
+    Podkopaev and Ramdas (2021), section 2.2.
 
     Examples
     --------
     >>> from distfreeuq import scenarios
     >>> scenarios.three_gaussians()
-    <GaussianLabelShift: three overlapping Gaussians in the plane (paper A, 2.2)>
+    <GaussianLabelShift: three Gaussians in the plane, Podkopaev & Ramdas (2021), 2.2>
     """
     return GaussianLabelShift(
-        description="three overlapping Gaussians in the plane (paper A, 2.2)",
+        description=f"three Gaussians in the plane, {PODKOPAEV_RAMDAS_2021}, 2.2",
         means=read_only(np.array([[-2.0, 0.0], [2.0, 0.0], [0.0, 2.0 * np.sqrt(3.0)]])),
         covariance=read_only(4.0 * np.eye(2)),
         source_prior=read_only(np.array([0.1, 0.6, 0.3])),
@@ -80,7 +83,9 @@ def three_gaussians() -> GaussianLabelShift:
 
 
 def binary_gaussians() -> GaussianLabelShift:
-    """Paper A, section 3.2: two Gaussian classes, p = (.5, .5), q = (.2, .8).
+    """Two Gaussian classes, p = (.5, .5) and q = (.2, .8).
+
+    Podkopaev and Ramdas (2021), section 3.2.
 
     Examples
     --------
@@ -89,7 +94,7 @@ def binary_gaussians() -> GaussianLabelShift:
     [0.4, 1.6]
     """
     return GaussianLabelShift(
-        description="two Gaussians in the plane (paper A, 3.2)",
+        description=f"two Gaussians in the plane, {PODKOPAEV_RAMDAS_2021}, 3.2",
         means=read_only(np.array([[-1.0, 0.0], [1.0, 0.0]])),
         covariance=read_only(np.array([[0.75, 0.25], [0.25, 0.75]])),
         source_prior=read_only(np.array([0.5, 0.5])),

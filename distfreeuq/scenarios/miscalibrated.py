@@ -1,17 +1,19 @@
-"""Why classifiers are miscalibrated: paper D's two distributions."""
+"""Why classifiers are miscalibrated: two distributions of Zhao, Chen & Oymak (2020)."""
 
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
+from distfreeuq.references import ZHAO_2020
 from distfreeuq.scenarios.finite import FiniteScenario
 
 
 def label_noise(
     p_plus: float = 0.3, p_minus: float = 0.1, p_test: float = 0.05
 ) -> FiniteScenario:
-    """Paper D, definition 3.2: labels flipped in training, less so in the test.
+    """Labels flipped in training, and less so in the test.
 
-    x is +1 or -1 with probability 1/2; the label is 1 at +1 and 0 at -1, but for noise.
+    Zhao, Chen and Oymak (2020), definition 3.2. x is +1 or -1 with probability 1/2; the
+    label is 1 at +1 and 0 at -1, but for noise.
 
     Parameters
     ----------
@@ -45,7 +47,7 @@ def label_noise(
         )
     )
     return FiniteScenario(
-        description=f"noise D({plus:g}, {minus:g}) in labels (paper D, 3.2)",
+        description=f"noise D({plus:g}, {minus:g}) in labels, {ZHAO_2020}, 3.2",
         points=np.array([[1.0], [-1.0]]),
         source=0.5 * np.array([[plus, 1.0 - plus], [1.0 - minus, minus]]),
         target=0.5 * np.array([[test, 1.0 - test], [1.0 - test, test]]),
@@ -53,10 +55,11 @@ def label_noise(
 
 
 def rare_feature(n: int = 100) -> FiniteScenario:
-    """Paper D, Theorem 3.1: an input that n training rows are likely to miss.
+    """Make an input that n training rows are likely to miss.
 
-    v has label 1, -v has label 0, and so has v' = (u + v) / sqrt(2), with u and v
-    orthonormal, of probability 1 / (20 n). The target is the source.
+    Zhao, Chen and Oymak (2020), Theorem 3.1. v has label 1, -v has label 0, and so has
+    v' = (u + v) / sqrt(2), with u and v orthonormal, of probability 1 / (20 n). The
+    target is the source.
 
     Parameters
     ----------
@@ -83,7 +86,7 @@ def rare_feature(n: int = 100) -> FiniteScenario:
     half = np.sqrt(0.5)
     table = np.array([[0.0, 0.5], [rare, 0.0], [0.5 - rare, 0.0]])
     return FiniteScenario(
-        description=f"an input that {n} rows are likely to miss (paper D, Thm 3.1)",
+        description=f"an input that {n} rows are likely to miss, {ZHAO_2020}, Thm 3.1",
         points=np.array([[1.0, 0.0], [half, half], [-1.0, 0.0]]),
         source=table,
         target=table,

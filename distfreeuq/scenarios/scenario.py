@@ -24,7 +24,7 @@ Size = int | tuple[int, ...]
 
 
 class Scenario(ABC):
-    """A source and a target distribution of rows (x, y) of which everything is known.
+    """A source and a target distribution of rows (x, y), both of them fully known.
 
     Subclasses give `description`, `shift`, `prior`, `draw`, `posterior_of` and
     `density_ratio_of`; the public methods are made from these, and check what they are
@@ -209,7 +209,7 @@ class Scenario(ABC):
 
 
 def check_domain(args: Arguments, domain: str) -> None:
-    """Refuse what is neither the source nor the target."""
+    """Raise unless the domain is the source or the target."""
     args.choice(domain, "domain", ["source", "target"])
 
 

@@ -60,7 +60,7 @@ class Journal:
         self._file.close()
 
     def begin(self, header: Mapping[str, Any]) -> None:
-        """Write the header of a new file, or refuse a file of something else."""
+        """Write the header of a new file; raise for a file of another simulation."""
         header = json.loads(_line(header))  # as it reads back
         if self.header is None:
             self._write({"format": _FORMAT, **header})

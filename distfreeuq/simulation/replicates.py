@@ -92,7 +92,7 @@ def quantities_of(found: Any, replicate: int) -> dict[str, float]:
 
 
 def check_same(names: tuple[str, ...], found: Mapping[str, float], row: int) -> None:
-    """Refuse a replicate whose quantities are not those of the others."""
+    """Raise for a replicate whose quantities are not those of the others."""
     if set(names) != set(found):
         must = f"the same quantities in every replicate, {listed(names)}"
         _invalid(must, f"{listed(tuple(found))} in replicate {row}")

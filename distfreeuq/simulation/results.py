@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from statsmodels.iolib.summary import Summary
 
-ESTIMATES = NoGuarantee(
-    "means estimate expectations, in this scenario alone, with the Monte Carlo errors "
-    "given"
-)
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SimulationResult(Result):
@@ -139,29 +134,9 @@ class SimulationResult(Result):
 
     def summary(self) -> Summary:
         """Return the printed table."""
-        from distfreeuq._base import printing
+        from distfreeuq.simulation.summary import summarize_simulation
 
-        levels = (0.05, 0.5, 0.95)
-        rows = [
-            (printing.class_name(row[0]), str(row[1]), *map(printing.number, row[2:]))
-            for row in self.describe(levels).itertuples(index=False, name=None)
-        ]
-        facts = [
-            ("Procedure", printing.class_name(self.procedure)),
-            ("Replicates", str(self.n_rep)),
-            ("Seed", str(self.seed)),
-            *((printing.class_name(name), text) for name, text in self.parameters),
-        ]
-        headers = ("quantity", "n", "mean", "MC error", "sd", "5%", "median", "95%")
-        return printing.summarise(
-            "Simulation",
-            facts,
-            [printing.Table(headers, rows)],
-            [
-                ("Scenario", f"{self.scenario}."),
-                *printing.guarantee_notes(self.guarantee),
-            ],
-        )
+        return summarize_simulation(self)
 
     def plot(self, ax: Axes | None = None, *, quantity: str | None = None) -> Axes:
         """Draw the distribution of a quantity over replicates, and its mean.
@@ -175,7 +150,7 @@ class SimulationResult(Result):
         from distfreeuq import plots
 
         name = self.quantities[0] if quantity is None else quantity
-        return plots.replicate_histogram(self.column(name), name=name, ax=ax)
+        return plots.replicate_histogram(self.column(name), what=name, ax=ax)
 
 
 def _described(values: FloatArray, levels: FloatArray) -> list[float]:

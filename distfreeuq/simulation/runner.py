@@ -19,6 +19,7 @@ from distfreeuq._numerics.parallel import as_completed
 from distfreeuq.results import read_only
 from distfreeuq.scenarios import catalogue
 from distfreeuq.scenarios.scenario import Scenario
+from distfreeuq.simulation.guarantees import ESTIMATES
 from distfreeuq.simulation.journal import Journal
 from distfreeuq.simulation.replicates import (
     Draw,
@@ -29,7 +30,7 @@ from distfreeuq.simulation.replicates import (
     seed_of,
     text_of,
 )
-from distfreeuq.simulation.results import ESTIMATES, SimulationResult
+from distfreeuq.simulation.results import SimulationResult
 
 
 def simulate(
@@ -72,7 +73,7 @@ def simulate(
         Replicates are appended to this file as they come. If it exists, those in it are
         not run again: a killed run continues where it was, and a finished one can be
         made longer. A file of another seed, scenario, procedure or parameters is
-        refused; with ``rng=None`` the seed is the file's.
+        an error; with ``rng=None`` the seed is the file's.
 
     Returns
     -------
@@ -204,7 +205,7 @@ def _known_as(source: Scenario | Draw) -> str:
 
 
 def _seed_on_file(journal: Journal, rng: RandomState, seed: int) -> int:
-    """Return the file's seed where the caller has none of his own."""
+    """Return the seed of the file if the caller gives none."""
     if rng is None and journal.header is not None:
         kept = journal.header.get("seed")
         if isinstance(kept, int):

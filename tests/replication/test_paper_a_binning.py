@@ -1,4 +1,4 @@
-"""Paper A, figure 2(b), and CIFAR-10 with a made label shift."""
+"""Podkopaev & Ramdas (2021), figure 2(b), and CIFAR-10 with a made label shift."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Paper A, figure 1(c) and 1(d), with fewer repetitions than the script runs."""
+"""Podkopaev & Ramdas (2021), figure 1(c) and 1(d), with fewer repetitions."""
 
 import numpy as np
 import pytest

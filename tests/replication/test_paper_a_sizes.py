@@ -1,4 +1,4 @@
-"""Paper A: sizes of label-conditional sets against sets with oracle weights."""
+"""Podkopaev & Ramdas (2021): sizes of label-conditional and of oracle-weight sets."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Paper B: figure 2, table 1 and figure 3 in kind, with few repetitions."""
+"""Pampari & Ermon (2020): figures 2 and 3, table 1 in kind, with few repetitions."""
 
 import numpy as np
 import pytest

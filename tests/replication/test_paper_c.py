@@ -1,4 +1,4 @@
-"""Paper C, table 1 in kind, with fewer runs and epochs than the replication has."""
+"""Park et al. (2020), table 1 in kind, with fewer runs and epochs."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Paper D in kind: the findings of its tables and figures, in every seed where so."""
+"""Zhao et al. (2020) in kind: what its tables and figures show, in every seed."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Paper D, Theorem 4.1: simulated excess risks stay below both bounds."""
+"""Zhao et al. (2020), Theorem 4.1: simulated excess risks stay below both bounds."""
 
 from vignettes.replication import paper_d_excess_risk as paper_d
 

@@ -5,10 +5,10 @@ import pytest
 from scipy import stats
 
 from distfreeuq.assessment.bootstrap import intervals, resample
-from distfreeuq.assessment.exact_test import calibration_test
+from distfreeuq.assessment.classifier_assessment import assess
+from distfreeuq.assessment.classifier_comparison import compare
 from distfreeuq.assessment.measures import bin_rows
-from distfreeuq.assessment.one_classifier import assess
-from distfreeuq.assessment.several_classifiers import compare
+from distfreeuq.assessment.monte_carlo_test import calibration_test
 from distfreeuq.metrics.bins import debiased_square
 from distfreeuq.metrics.data import Rows
 from tests.theorem.binomial import Judge, RefutedError
@@ -125,7 +125,7 @@ def paired_coverage(n_rep, wrong=0.0):
         q = rng.uniform(0.2, 0.8, 6000)
         labels = (rng.random(6000) < q).astype(int)
         pair = q + 0.15, 0.5 + 1.6 * (q - 0.5)
-        options = {"event": "class-1", "n_boot": 128, "confidence": 0.9, "rng": rng}
+        options = {"event": "class-1", "n_boot": 128, "level": 0.9, "rng": rng}
         result = compare(*pair, labels, **options)
         assert result.near_zero == ()
         low, high = result.interval("ece")[1]

@@ -12,9 +12,8 @@ from scipy import stats
 import distfreeuq as dfu
 from distfreeuq import bounds, scenarios
 from distfreeuq.binning.balanced_splits import balanced_cells
-from distfreeuq.binning.canonical import reweighted, target_radii
+from distfreeuq.binning.label_shift_bins import TargetWeights, reweighted, target_radii
 from distfreeuq.binning.radii import BOUNDS, WEIGHTED_BOUNDS, multinomial_radii
-from distfreeuq.binning.target_weights import TargetWeights
 from tests.theorem.binomial import Judge, RefutedError
 
 pytestmark = pytest.mark.slow

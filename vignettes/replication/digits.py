@@ -1,7 +1,8 @@
-"""Digits, and small networks trained on spoilt versions of them: paper D in kind.
+"""Digits, and small networks trained on spoilt versions of them: Zhao et al. in kind.
 
-The paper's networks take a GPU. Here, MNIST at 14 x 14 pixels and one hidden layer show
-the same: noise in the labels makes a network under-confident, few rows over-confident.
+The networks of Zhao, Chen and Oymak (2020) take a GPU. Here, MNIST at 14 x 14 pixels
+and one hidden layer show the same: noise in the labels makes a network under-confident,
+few rows over-confident.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Paper A, section 3: calibration by binning under label shift, and what bounds cost.
+"""Calibration by binning under label shift, and what bounds cost.
 
 Podkopaev and Ramdas (2021), figure 2(b), on two Gaussians with Fisher's linear
 discriminant; then CIFAR-10 with a made label shift, where the paper has wines; then the
@@ -60,7 +60,10 @@ def draw_band(path: Path, n: int = 600) -> None:
     grid = np.stack(np.meshgrid(*side), axis=-1)
     posterior = toy.posterior(grid.reshape(-1, 2))[:, 1].reshape(200, 200)
     ax.contour(*side, posterior, levels=[0.4, 0.6], colors="black", linestyles="--")
-    ax.set_title("Paper A, figure 2(a): target rows, and the band", fontsize="medium")
+    ax.set_title(
+        "Podkopaev & Ramdas (2021), figure 2(a)\nTarget rows, and the band",
+        fontsize="medium",
+    )
     ax.legend(loc="upper left", fontsize="small")
     ax.figure.savefig(path)
 
@@ -72,8 +75,8 @@ def fit_discriminant(x: np.ndarray, labels: np.ndarray):
     """Fit Fisher's linear discriminant; return its probability of class 1."""
     means = np.stack([x[labels == k].mean(axis=0) for k in (0, 1)])
     share = labels.mean()
-    centred = x - means[labels]
-    precision = np.linalg.inv(centred.T @ centred / (len(x) - 2))
+    centered = x - means[labels]
+    precision = np.linalg.inv(centered.T @ centered / (len(x) - 2))
     slope = precision @ (means[1] - means[0])
     middle = (means[0] + means[1]) / 2
     intercept = np.log(share / (1 - share)) - middle @ slope
@@ -157,7 +160,9 @@ def draw_curves(frame: pd.DataFrame, path: Path) -> None:
         )
     ax.set_xlabel("predicted probability of class 1, with its band")
     ax.set_ylabel("frequency of class 1 on the target")
-    ax.set_title("Paper A, figure 2(b): two Gaussians, LDA", fontsize="medium")
+    ax.set_title(
+        "Podkopaev & Ramdas (2021), figure 2(b)\nTwo Gaussians, LDA", fontsize="medium"
+    )
     ax.legend(loc="upper left", frameon=False, fontsize="small")
     ax.figure.savefig(path)
 
@@ -280,7 +285,7 @@ def of_probs(fit: dfu.BinningResult) -> Predict:
 
 
 def adapted(fit, label_weight: np.ndarray) -> Predict:
-    """Scale, then adapt to the target's proportions (paper A, eq. 16)."""
+    """Scale, then adapt to the target's proportions by eq. (16)."""
     return lambda logits: reweight(fit.predict(logits), label_weight)
 
 
@@ -384,7 +389,8 @@ def run(folder: Path, quick: bool = False) -> list[Section]:
     band_path = folder / "paper-a-band.png"
     draw_band(band_path)
     band = Section(
-        "Paper A, figure 2(a): the Bayes rule of the source on the target",
+        "Podkopaev & Ramdas (2021), figure 2(a): "
+        "the Bayes rule of the source on the target",
         BAND_TEXT,
         tables={"Inside the band": band_shares()},
         figures={"Target rows; those in the band are drawn in full colour": band_path},
@@ -393,15 +399,19 @@ def run(folder: Path, quick: bool = False) -> list[Section]:
     path = folder / "paper-a-reliability.png"
     draw_curves(frame, path)
     curves = Section(
-        "Paper A, figure 2(b): binning under label shift, two Gaussians",
+        "Podkopaev & Ramdas (2021), figure 2(b): "
+        "binning under label shift, two Gaussians",
         CURVE_TEXT,
         tables={"Reliability on the target": curve_table(frame)},
         printed={"Bins with BBSE weights": str(fits["BBSE weights"])},
         figures={"Reliability on the target, with bands of all bins at once": path},
     )
-    title = "Paper A, appendix C.2 in kind: CIFAR-10 with a made label shift"
+    title = (
+        "Podkopaev & Ramdas (2021), appendix C.2 in kind: "
+        "CIFAR-10 with a made label shift"
+    )
     prices = Section(
-        "Paper A, Theorem 3: the price list of the bounds",
+        "Podkopaev & Ramdas (2021), Theorem 3: the price list of the bounds",
         PRICE_TEXT,
         tables={"L1 radius of a bin with n rows, K classes": price_list().round(3)},
     )

@@ -1,6 +1,6 @@
-"""Paper A, figure 1: coverage under label shift, on the toy and on the white wines.
+"""Coverage under label shift, on the toy and on the white wines.
 
-Podkopaev and Ramdas (2021), section 2.2. Run it as
+Podkopaev and Ramdas (2021), section 2.2, figure 1. Run it as
 
     python -m vignettes.replication.paper_a_conformal [folder] [--quick]
 
@@ -156,10 +156,13 @@ def coverage_section(
     """Return the table and write the histogram of one study."""
     columns = {m: frame.loc[frame["method"] == m, "coverage"] for m in METHODS}
     ax = plots.coverage_histogram(columns, 1 - ALPHA)
-    ax.set_title(f"Paper A, figure {figure}. {ax.get_title()}", fontsize="medium")
+    ax.set_title(
+        f"Podkopaev & Ramdas (2021), figure {figure}\n{ax.get_title()}",
+        fontsize="medium",
+    )
     ax.figure.savefig(path)
     return Section(
-        f"Paper A, figure {figure}: {title}",
+        f"Podkopaev & Ramdas (2021), figure {figure}: {title}",
         text,
         tables={
             f"Coverage on the target, nominal {1 - ALPHA:g}; means over "
@@ -210,7 +213,8 @@ def run(folder: Path, quick: bool = False) -> list[Section]:
     draw_regions(regions)
     sections = [
         Section(
-            "Paper A, figures 1(a) and 1(b): a draw, and its prediction sets",
+            "Podkopaev & Ramdas (2021), figures 1(a) and 1(b): "
+            "a draw, and its prediction sets",
             REGION_TEXT,
             figures={"Target rows on the prediction sets": regions},
         ),
@@ -219,7 +223,10 @@ def run(folder: Path, quick: bool = False) -> list[Section]:
     try:
         data = report.data_folder("wine-quality-white")
     except MissingData as reason:
-        return [*sections, report.skipped("Paper A, figure 1(d): wine", reason)]
+        return [
+            *sections,
+            report.skipped("Podkopaev & Ramdas (2021), figure 1(d): wine", reason),
+        ]
     n_rep = 5 if quick else 200
     wine = compare(wine_draws(data, n_rep), n_rep)
     path = folder / "paper-a-wine.png"

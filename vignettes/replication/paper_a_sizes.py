@@ -1,4 +1,4 @@
-"""Paper A, appendix B.5 in kind: what label-conditional sets cost.
+"""Appendix B.5 in kind: what label-conditional sets cost.
 
 Podkopaev and Ramdas (2021), end of section 2: sets with a threshold per class are valid
 under any label shift and in every class, "the price to pay [...] is larger prediction
@@ -192,7 +192,8 @@ def run(folder: Path, quick: bool = False) -> list[Section]:
     draw_sizes(studies, path)
     return [
         Section(
-            "Paper A, appendix B.5 in kind: sizes of label-conditional sets",
+            "Podkopaev & Ramdas (2021), appendix B.5 in kind: "
+            "sizes of label-conditional sets",
             TEXT,
             tables={
                 f"By {label}: mean ± sd of {n_rep} draws, the worst class's coverage "

@@ -1,4 +1,4 @@
-"""Paper B: calibration by importance weights, on Gaussians and on pairs of CIFAR-10.
+"""Calibration by importance weights, on Gaussians and on pairs of CIFAR-10.
 
 Pampari and Ermon (2020): figure 2, table 1 in kind, figure 3 in kind. Run it as
 
@@ -520,7 +520,7 @@ def run(folder: Path, quick: bool = False) -> list[Section]:
     try:
         nets = lenet(), densenet()
     except MissingData as reason:
-        title = "Paper B, table 1 and figure 3, in kind"
+        title = "Pampari & Ermon (2020), table 1 and figure 3, in kind"
         return [*sections, report.skipped(title, reason)]
     return [
         *sections,
@@ -537,7 +537,8 @@ def figure_2_section(folder: Path, n_rep: int) -> Section:
     draw_gaussians(draws[0], path)
     found = gaussian_table(draws).groupby("calibration", sort=False).agg(mean_sd)
     return Section(
-        "Paper B, figure 2: Gaussians of another covariance, isotonic calibration",
+        "Pampari & Ermon (2020), figure 2: "
+        "Gaussians of another covariance, isotonic calibration",
         FIGURE_2_TEXT,
         tables={f"Errors of P(Y = 1) on the target, {n_rep} draws": found},
         figures={"Maps of P(Y = 1), and reliability on the target": path},
@@ -562,11 +563,15 @@ def table_1_sections(
     }
     return [
         Section(
-            "Paper B, table 1 in kind: pairs of CIFAR-10, LeNet-5",
+            "Pampari & Ermon (2020), table 1 in kind: pairs of CIFAR-10, LeNet-5",
             TABLE_1_TEXT,
             tables={caption: ours},
         ),
-        Section("Paper B, table 1 with other logits", OTHER_NETS_TEXT, tables=others),
+        Section(
+            "Pampari & Ermon (2020), table 1 with other logits",
+            OTHER_NETS_TEXT,
+            tables=others,
+        ),
     ]
 
 
@@ -582,7 +587,8 @@ def figure_3_section(
     path = folder / "paper-b-figure-3.png"
     draw_figure_3(studies, path)
     return Section(
-        "Paper B, figure 3 in kind: what weighted calibration suffers from",
+        "Pampari & Ermon (2020), figure 3 in kind: "
+        "what weighted calibration suffers from",
         FIGURE_3_TEXT,
         tables={
             f"{title}: ECE by {label}, mean ± sd of {n_rep} draws": figure_table(frame)

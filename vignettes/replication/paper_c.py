@@ -1,4 +1,4 @@
-"""Paper C: calibration for other digits, with weights and with learnt features.
+"""Calibration for other digits, with weights and with learnt features.
 
 Park, Bastani, Weimer and Lee (2020): table 1 in kind. Run it as
 
@@ -348,7 +348,7 @@ def run(folder: Path, quick: bool = False) -> list[Section]:
     losses.figure.savefig(folder / "paper-c-losses.png")
     return [
         Section(
-            "Paper C, table 1 in kind: MNIST and USPS",
+            "Park et al. (2020), table 1 in kind: MNIST and USPS",
             TEXT,
             tables={
                 f"ECE on the target in percent, {n_rep} runs": table_1(studies),

@@ -1,4 +1,4 @@
-"""Paper D: what spoils confidence, and class-wise temperatures against it.
+"""What spoils confidence, and class-wise temperatures against it.
 
 Zhao, Chen and Oymak (2020), tables 1 and 2, figures 1, 5, 7 and 8, in kind. Run it as
 
@@ -43,7 +43,7 @@ from vignettes.replication.report import (
 
 METHODS = ("Uncal.", "VS", "TS", "CTS")
 COLORS = dict(
-    zip(METHODS, (plots.GREY, plots.GREEN, plots.ORANGE, plots.BLUE), strict=True)
+    zip(METHODS, (plots.GRAY, plots.GREEN, plots.ORANGE, plots.BLUE), strict=True)
 )
 COLUMNS = ("accuracy", "ECE", "max-ECE", "avg-ECE")
 NOISE, SEEDS, SPLITS = 0.3, range(5), range(10)
@@ -170,7 +170,7 @@ def confidence(digits: Digits, folder: Path) -> Section:
     path = folder / "paper-d-reliability.png"
     figure.savefig(path)
     return Section(
-        "Paper D, figure 1: what noise and few rows do to confidence",
+        "Zhao et al. (2020), figure 1: what noise and few rows do to confidence",
         CONFIDENCE,
         tables={"In percent, one network each": pd.DataFrame(records).round(2)},
         figures={"Reliability of uncalibrated networks on the test rows": path},
@@ -197,7 +197,7 @@ def noisy_classes(digits: Digits, n_seeds: int) -> Section:
     )
     caption = f"Percent, mean ± sd of {n_seeds} seeds"
     return Section(
-        "Paper D, table 2: half of the classes noisy",
+        "Zhao et al. (2020), table 2: half of the classes noisy",
         TABLE_2,
         tables={caption: as_table(repeats, PAPER_2)},
     )
@@ -233,7 +233,7 @@ def real_logits(n_splits: int) -> Section:
     halves = random_halves(data, bar(SPLITS[:n_splits]))
     repeats = [errors(rows) for rows in halves]
     return Section(
-        "Paper D, table 1 in kind: CIFAR-100",
+        "Zhao et al. (2020), table 1 in kind: CIFAR-100",
         TABLE_1,
         tables={
             f"Percent, mean ± sd of {n_splits} random halves": as_table(
@@ -338,7 +338,7 @@ def small_classes(digits: Digits, folder: Path, n_seeds: int) -> Section:
         METHODS,
     ).rename_axis("")
     return Section(
-        "Paper D, figure 7: half of the classes small",
+        "Zhao et al. (2020), figure 7: half of the classes small",
         FIGURE_7,
         tables={f"Mean ECE of the classes, percent, {n_seeds} seeds": table},
         figures={"ECE by predicted class, mean and sd over seeds": path},
@@ -378,14 +378,16 @@ def run(folder: Path, quick: bool = False) -> list[Section]:
     try:
         sections.append(real_logits(n_splits))
     except MissingData as reason:
-        sections.append(skipped("Paper D, table 1 in kind: CIFAR-100", reason))
+        sections.append(
+            skipped("Zhao et al. (2020), table 1 in kind: CIFAR-100", reason)
+        )
     for figure, name, rates, label, title, text in (
         (
             "paper-d-noise.png",
             "noise",
             noise_rates,
             "noise",
-            "Paper D, figure 5: the amount of noise",
+            "Zhao et al. (2020), figure 5: the amount of noise",
             FIGURE_5,
         ),
         (
@@ -393,7 +395,7 @@ def run(folder: Path, quick: bool = False) -> list[Section]:
             "keep",
             sampling_rates,
             "sampling rate",
-            "Paper D, figure 8: the size of small classes",
+            "Zhao et al. (2020), figure 8: the size of small classes",
             FIGURE_8,
         ),
     ):

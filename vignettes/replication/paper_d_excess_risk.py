@@ -1,4 +1,4 @@
-"""Paper D, Theorem 4.1: the excess risk of fitted temperatures, and two bounds on it.
+"""Zhao et al. (2020), Theorem 4.1: excess risk of temperatures, and two bounds on it.
 
 A population with finitely many rows of logits has exact expected losses. Calibration
 rows are drawn from it, one temperature (and one per class) is fitted, and its expected
@@ -145,7 +145,8 @@ def run(folder: Path, quick: bool = False) -> list[Section]:
     figure.savefig(path)
     return [
         Section(
-            "Paper D, Theorem 4.1 and Corollary 4.2: excess risk of temperatures",
+            "Zhao et al. (2020), Theorem 4.1 and Corollary 4.2: "
+            "excess risk of temperatures",
             TEXT,
             tables=tables,
             figures={"Simulated excess risks and the bounds on them": path},

@@ -8,8 +8,8 @@ import numpy as np
 
 from distfreeuq import metrics
 from distfreeuq._base.array_types import BoolArray, FloatArray, IntArray
-from distfreeuq.assessment.exact_test import CalibrationTest
-from distfreeuq.assessment.one_classifier import assess
+from distfreeuq.assessment.classifier_assessment import assess
+from distfreeuq.assessment.results import CalibrationTest
 from distfreeuq.bounds import clopper_pearson
 from distfreeuq.calibration.isotonic import isotonic_calibration
 from distfreeuq.references import (

@@ -9,7 +9,7 @@ import numpy as np
 
 from distfreeuq import bounds
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
-from distfreeuq.binning.canonical import reweighted
+from distfreeuq.binning.label_shift_bins import reweighted
 from distfreeuq.label_shift.known_priors import label_weights
 from distfreeuq.references import LABEL_SHIFT, PODKOPAEV_RAMDAS_2021, TRUE_LABEL_WEIGHT
 from distfreeuq.theorems.binning.source_bins import FAMILY

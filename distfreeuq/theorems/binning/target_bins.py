@@ -9,10 +9,9 @@ from scipy import special
 
 from distfreeuq import bounds, scenarios
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
-from distfreeuq.binning.canonical import reweighted, target_radii
 from distfreeuq.binning.histogram import histogram_binning
+from distfreeuq.binning.label_shift_bins import TargetWeights, reweighted, target_radii
 from distfreeuq.binning.radii import multinomial_radii
-from distfreeuq.binning.target_weights import TargetWeights
 from distfreeuq.label_shift.confusion_estimators import bbse
 from distfreeuq.label_shift.inference.regions import Box
 from distfreeuq.references import (

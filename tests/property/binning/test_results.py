@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import distfreeuq as dfu
 from distfreeuq import bounds
 from distfreeuq.binning.balanced_splits import balanced_cells
-from distfreeuq.binning.canonical import reweighted
+from distfreeuq.binning.label_shift_bins import reweighted
 from distfreeuq.binning.radii import multinomial_radii
 from distfreeuq.binning.uniform_mass import own_mass
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._kernels import _bootstrap
 from distfreeuq.assessment.bootstrap_sums import SAMPLES, take_apart
-from distfreeuq.assessment.one_classifier import read_measures
+from distfreeuq.assessment.data import read_measures
 from tests import reference_kernels as twin
 from tests.property.kernels.test_row_stats import make_weights, weight_kinds
 from tests.property.strategies import scored_rows

@@ -7,7 +7,7 @@ import distfreeuq as dfu
 from distfreeuq import bounds
 from distfreeuq._kernels import _bins
 from distfreeuq._numerics.unit_bins import equal_width
-from distfreeuq.binning.canonical import reweighted
+from distfreeuq.binning.label_shift_bins import reweighted
 from distfreeuq.binning.uniform_mass import own_mass
 from tests.conftest import read_golden
 

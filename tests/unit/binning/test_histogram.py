@@ -337,7 +337,7 @@ def test_classwise_bins_each_class_by_itself(rows):
     assert not np.allclose(new.sum(axis=1), 1)
 
 
-def test_renormalised_rows_sum_to_one_without_a_claim(rows):
+def test_renormalized_rows_sum_to_one_without_a_claim(rows):
     probs, labels = rows
     fit = dfu.histogram_binning(probs, labels, mode="classwise", renormalize=True)
     np.testing.assert_allclose(fit.predict(probs).sum(axis=1), 1)

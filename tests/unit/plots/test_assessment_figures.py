@@ -31,11 +31,11 @@ def test_reliability_bars_are_the_occupied_bins(table):
 
 def test_reliability_curve_and_given_axes(table):
     ax = Figure().subplots()
-    assert table.plot(ax=ax, style="curve") is ax
+    assert table.plot(ax=ax, kind="curve") is ax
     curve = ax.get_lines()[-1]
     np.testing.assert_allclose(curve.get_ydata(), table.accuracy[table.weight > 0])
-    with pytest.raises(dfu.InputError, match="style"):
-        table.plot(style="pie")
+    with pytest.raises(dfu.InputError, match="kind"):
+        table.plot(kind="pie")
 
 
 def test_nothing_of_a_reliability_diagram_is_cut(table):

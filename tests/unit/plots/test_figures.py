@@ -71,10 +71,10 @@ def test_set_sizes_are_shares_of_all_rows(fit_and_sets):
 
 def test_class_coverage_has_a_row_per_class_seen(fit_and_sets):
     _, _, coverage = fit_and_sets
-    ax = draw_on_canvas(coverage.plot(by="class"))
+    ax = draw_on_canvas(coverage.plot(kind="classes"))
     assert len(ax.get_yticklabels()) == 4
-    with pytest.raises(dfu.InputError, match="'by' parameter"):
-        coverage.plot(by="shoe size")
+    with pytest.raises(dfu.InputError, match="'kind' parameter"):
+        coverage.plot(kind="shoe size")
 
 
 def test_coverage_histogram_counts_every_repetition():

@@ -77,12 +77,12 @@ def test_weights_of_classes_that_a_domain_lacks():
 
 
 def test_three_gaussians_posterior_by_hand():
-    # at the centre of the triangle all three densities are equal
-    centre = [[0.0, 2.0 / np.sqrt(3.0)]]
+    # at the center of the triangle all three densities are equal
+    center = [[0.0, 2.0 / np.sqrt(3.0)]]
     toy = scenarios.three_gaussians()
-    np.testing.assert_allclose(toy.posterior(centre), [[0.1, 0.6, 0.3]])
-    np.testing.assert_allclose(toy.posterior(centre, "target"), [[0.3, 0.2, 0.5]])
-    np.testing.assert_allclose(toy.density_ratio(centre), 1.0)
+    np.testing.assert_allclose(toy.posterior(center), [[0.1, 0.6, 0.3]])
+    np.testing.assert_allclose(toy.posterior(center, "target"), [[0.3, 0.2, 0.5]])
+    np.testing.assert_allclose(toy.density_ratio(center), 1.0)
 
 
 def test_covariance_shift_ratio_by_hand():

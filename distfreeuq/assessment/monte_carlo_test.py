@@ -1,4 +1,4 @@
-"""Is the ECE larger than a calibrated classifier's would be? An exact test.
+"""Is the ECE larger than a calibrated classifier's would be? A Monte Carlo test.
 
 Given the confidences, a calibrated classifier is right in row i with probability
 confidence_i, independently. So its ECE can be simulated, whatever the sample size, and
@@ -7,39 +7,13 @@ the rank of the observed one among B simulated ones is a valid p-value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray
-from distfreeuq._base.persistence import register
 from distfreeuq._kernels import _row_stats
 from distfreeuq.assessment.measures import Measures
+from distfreeuq.assessment.results import CalibrationTest
 from distfreeuq.metrics.bins import gap_norm
-
-
-@register
-@dataclass(frozen=True, slots=True, eq=False)
-class CalibrationTest:
-    """Result of the test that the classifier is calibrated.
-
-    Attributes
-    ----------
-    p_value : float
-        Share of simulated ECEs, the observed one among them, that are at least as
-        large as the observed one.
-    statistic : float
-        The observed ECE.
-    null_mean, null_upper : float
-        Mean and 95% quantile of a calibrated classifier's ECE on these confidences.
-    n_sim : int
-    """
-
-    p_value: float
-    statistic: float
-    null_mean: float
-    null_upper: float
-    n_sim: int
 
 
 def simulate_null(
@@ -82,7 +56,7 @@ def calibration_test(
 
 
 def noise(measures: Measures) -> float:
-    """Return about the ECE that a calibrated classifier has on these confidences.
+    """Approximate the ECE that a calibrated classifier has on these confidences.
 
     A bin's sum of gaps is then nearly normal with mean zero, so its absolute value is
     sqrt(2 / pi) standard deviations on average.

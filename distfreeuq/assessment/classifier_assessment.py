@@ -11,12 +11,12 @@ from distfreeuq._base.array_types import ArrayLike, FloatMatrix, RandomState
 from distfreeuq._base.random_streams import stream
 from distfreeuq._numerics.sample_weights import divide, effective_sample_size
 from distfreeuq.assessment.bootstrap import intervals, resample
-from distfreeuq.assessment.exact_test import calibration_test, noise
-from distfreeuq.assessment.measures import Measures, Sums, bin_rows
+from distfreeuq.assessment.data import read_measures
+from distfreeuq.assessment.guarantees import valid_p_value
+from distfreeuq.assessment.measures import Measures, Sums
+from distfreeuq.assessment.monte_carlo_test import calibration_test, noise
 from distfreeuq.assessment.results import AssessmentResult
-from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.metrics.bins import CONFIDENCE, HIT, WEIGHT, check_bins, gap_norm
-from distfreeuq.metrics.data import ALL, read_matrix, read_predictions
 from distfreeuq.metrics.reliability_table import table_of_sums
 from distfreeuq.results import read_only
 
@@ -33,7 +33,7 @@ def assess(
     sample_weight: ArrayLike | None = None,
     classes: Any = None,
     n_boot: int = 0,
-    confidence: float = 0.95,
+    level: float = 0.95,
     n_sim: int = 999,
     rng: RandomState = None,
     n_jobs: int = 1,
@@ -47,19 +47,19 @@ def assess(
         With `predicted`: the confidence in the predicted labels, (n,).
     labels : array_like (n,)
     n_bins, scheme, closed
-        Of the bins, as in `metrics.ece`.
+        The bins, as in `metrics.ece`.
     event : {"predicted", "class-1"}
         Whose probability ECE, test and diagram are about: the predicted class's, or,
         with two classes, class 1's.
     predicted : array_like (n,), optional
-        Predicted labels, for those who have no matrix. Class-wise ECE, Brier score and
+        Predicted labels, where there is no matrix. Class-wise ECE, Brier score and
         likelihood are then left out.
     sample_weight : array_like (n,), optional
         Importance weights; the debiased error is then left out.
     classes : sequence, optional
     n_boot : int, default 0
         Bootstrap samples for the intervals; 0 for none.
-    confidence : float
+    level : float
         Level of the intervals, and of the reliability diagram's bands.
     n_sim : int, default 999
         Simulations for the test of calibration; 0 for no test.
@@ -105,7 +105,7 @@ def assess(
     n_bins, how = check_bins(args, n_bins, scheme, closed)
     n_boot = args.count(n_boot, "n_boot", low=0)
     n_sim = args.count(n_sim, "n_sim", low=0)
-    confidence = args.probability(confidence, "confidence")
+    level = args.probability(level, "level")
     measures = read_measures(
         args, probs, labels, n_bins, how, event, predicted, sample_weight, classes
     )
@@ -118,21 +118,21 @@ def assess(
     bias, low, high = unknown, unknown, unknown
     if n_boot:
         (samples,) = resample([measures], n_boot, boot_stream, n_jobs, progress)
-        bias, low, high = intervals(measures.names, estimates, samples, confidence)
+        bias, low, high = intervals(measures.names, estimates, samples, level)
     return AssessmentResult(
         metrics=measures.names,
         estimates=read_only(estimates),
         bias=read_only(bias),
         low=read_only(low),
         high=read_only(high),
-        confidence=confidence,
+        confidence=level,
         n_boot=n_boot,
         test=calibration_test(measures, n_sim, test_stream) if n_sim else None,
         noise=noise(measures),
         reliability=table_of_sums(
             sums.by_class[0].sum(axis=0),
             measures.ends,
-            confidence,
+            level,
             rows.n,
             "class 1" if event == "class-1" else "predicted class is right",
             fixed_bins=how != "uniform-mass",
@@ -144,38 +144,8 @@ def assess(
         if sample_weight is None
         else effective_sample_size(rows.weights),
         classes=rows.classes,
-        guarantee=_claim(n_sim, sample_weight is not None),
+        guarantee=valid_p_value(n_sim, sample_weight is not None),
     )
-
-
-def read_measures(
-    args: Arguments,
-    probs: ArrayLike,
-    labels: ArrayLike,
-    n_bins: int,
-    how: str,
-    event: str,
-    predicted: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-    classes: Any,
-) -> Measures:
-    """Return the rows of a matrix, or of predicted labels, in their bins."""
-    if predicted is None:
-        rows = read_matrix(
-            args,
-            probs,
-            labels,
-            sample_weight=sample_weight,
-            classes=classes,
-            event=event,
-            needs=ALL,
-        )
-    else:
-        args.choice(event, "event", ["predicted"])
-        rows = read_predictions(
-            args, probs, labels, predicted, sample_weight=sample_weight, classes=classes
-        )
-    return bin_rows(rows, n_bins, how, by_class=event == "predicted")
 
 
 def _class_table(measures: Measures, sums: Sums) -> FloatMatrix:
@@ -194,20 +164,3 @@ def _class_table(measures: Measures, sums: Sums) -> FloatMatrix:
         out[:, 5] = sums.class_errors[0]
     out[:, :2] *= scale
     return out
-
-
-def _claim(n_sim: int, weighted: bool) -> Guarantee | NoGuarantee:
-    if n_sim == 0:
-        return NoGuarantee("no test of calibration was asked for (n_sim=0)")
-    assumptions = ["rows independent", "rows not used to fit or calibrate"]
-    if weighted:
-        assumptions.append("weights depend on the inputs alone")
-    return Guarantee(
-        statement=(
-            "if the classifier is calibrated, the test's p-value is at most a with "
-            "probability at most a, for every a."
-        ),
-        kind="calibration",
-        reference="Monte Carlo test: Barnard (1963); Vaicenavicius et al. (2019)",
-        assumptions=tuple(assumptions),
-    )

@@ -165,7 +165,7 @@ def test_refusals(data):
     for arguments, match in (
         ({"n_boot": -1}, "n_boot"),
         ({"n_sim": 1.5}, "n_sim"),
-        ({"confidence": 1.0}, "confidence"),
+        ({"level": 1.0}, "level"),
         ({"rng": "seed"}, "rng"),
         ({"event": "class-1"}, "event"),
     ):

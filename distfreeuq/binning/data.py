@@ -1,0 +1,179 @@
+"""Read the rows that bins are made of, and the weights of a target."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from distfreeuq._base.arguments import Arguments
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    BoolArray,
+    Classes,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+    RandomState,
+)
+from distfreeuq._base.arrays import describe, listed
+from distfreeuq._base.random_streams import stream
+from distfreeuq.binning.label_shift_bins import TargetWeights
+from distfreeuq.exceptions import DistFreeWarning
+from distfreeuq.label_shift.inference.regions import Box, Polytope
+
+
+@dataclass(frozen=True, slots=True)
+class BinningRows:
+    """Checked calibration rows, and the rows that only choose the bins.
+
+    Attributes
+    ----------
+    probs : ndarray (n, K)
+        float32 or float64; every row is a probability vector.
+    labels : ndarray (n,) of int64
+        Column numbers.
+    classes : sequence
+        Class names by column.
+    sample_weight : ndarray (n,) or None
+    others : ndarray (n', K) or None
+        Probabilities of the rows that only choose the bins.
+    """
+
+    probs: FloatMatrix
+    labels: IntArray
+    classes: Classes
+    sample_weight: FloatArray | None = None
+    others: FloatMatrix | None = None
+
+    @property
+    def n_chose(self) -> int:
+        """Number of rows that only choose the bins."""
+        return 0 if self.others is None else self.others.shape[0]
+
+    def prior(self) -> FloatArray:
+        """Return the (weighted) class frequencies of all rows, shape (K,)."""
+        mass = np.bincount(
+            self.labels, weights=self.sample_weight, minlength=len(self.classes)
+        )
+        return np.asarray(mass / mass.sum())
+
+
+def read_rows(
+    args: Arguments,
+    probs: ArrayLike,
+    labels: ArrayLike,
+    sample_weight: ArrayLike | None,
+    classes: ArrayLike | None,
+) -> BinningRows:
+    """Return the calibration rows, checked."""
+    matrix, names = args.probs(probs, classes=classes)
+    n_rows = matrix.shape[0]
+    codes = args.labels(labels, names, n_rows)
+    if n_rows == 0:
+        args.invalid("probs", "of at least one row", "no rows")
+    weights = None
+    if sample_weight is not None:
+        weights = args.weights(sample_weight, "sample_weight", n_rows)
+    return BinningRows(matrix, codes, names, weights)
+
+
+def set_apart(
+    args: Arguments,
+    rows: BinningRows,
+    split: float | None,
+    partition_on: ArrayLike | None,
+    rng: RandomState,
+) -> BinningRows:
+    """Return the rows with those that only choose the bins: drawn, given, or none."""
+    if partition_on is not None:
+        if split is not None:
+            must = "None with partition_on, whose rows choose the bins"
+            args.invalid("split", must, describe(split))
+        others = args.new_probs(partition_on, rows.classes, "partition_on")
+        if others.shape[0] == 0:
+            args.invalid("partition_on", "of at least one row", "no rows")
+        return dataclasses.replace(rows, others=others)
+    if split is None:
+        return rows
+    chose = _drawn(args, split, rows.labels.size, rng)
+    weights = rows.sample_weight
+    if weights is not None:
+        weights = weights[~chose]
+        if weights.max() == 0.0:
+            args.invalid("sample_weight", "positive for a row that counts", "all zero")
+    return BinningRows(
+        rows.probs[~chose],
+        rows.labels[~chose],
+        rows.classes,
+        weights,
+        rows.probs[chose],
+    )
+
+
+def _drawn(args: Arguments, split: Any, n_rows: int, rng: RandomState) -> BoolArray:
+    """Return which rows choose the bins, shape (n,)."""
+    share = args.probability(split, "split")
+    n_chosen = round(share * n_rows)
+    if not 0 < n_chosen < n_rows:
+        must = "a share that leaves rows on both sides"
+        args.invalid("split", must, f"{share:g} of {n_rows} rows")
+    chose = np.zeros(n_rows, dtype=np.bool_)
+    order = stream(rng, "split", args.caller).permutation(n_rows)
+    chose[order[:n_chosen]] = True
+    return chose
+
+
+def read_target_weights(
+    args: Arguments, given: Any, region: Any, delta: float, classes: Classes
+) -> TargetWeights:
+    """Return checked weights from numbers, an estimate, or a region."""
+    from distfreeuq.label_shift.results import LabelShiftResult
+
+    delta = args.probability(delta, "delta")
+    n_classes = len(classes)
+    if region is not None and not isinstance(region, Box | Polytope):
+        args.invalid("region", "a Box, a Polytope or None", describe(region))
+    source = "known" if region is None else "given, with a region"
+    if isinstance(given, Box | Polytope):
+        if region is not None:
+            must = "None where label_weight is a region"
+            args.invalid("region", must, repr(region))
+        region, source = given, "given region"
+        given = _center(args, region)
+    elif isinstance(given, LabelShiftResult):
+        if tuple(given.classes) != tuple(classes):
+            must = f"for the classes {listed(classes)}"
+            args.invalid("label_weight", must, f"weights for {listed(given.classes)}")
+        source = given.method
+        if region is None and not given.known:
+            region = given.region(delta)
+        given = given.label_weight
+    used = args.weights(given, "label_weight", n_classes)
+    if region is None:
+        return TargetWeights(used, Box(used, used, True), None, source, 0.0)
+    if region.n_classes != n_classes:
+        args.invalid("region", f"of {n_classes} classes", f"{region.n_classes}")
+    box = region.ranges()
+    if box.is_empty:
+        warnings.warn(
+            f"no weights are compatible with the data at delta={delta:g}: label shift "
+            "is contradicted, and nothing is claimed.",
+            DistFreeWarning,
+            stacklevel=4,
+        )
+        box = Box(np.zeros(n_classes), np.full(n_classes, np.inf), False)
+        return TargetWeights(used, box, None, source, delta, contradicted=True)
+    polytope = region if isinstance(region, Polytope) else None
+    return TargetWeights(used, box, polytope, source, delta)
+
+
+def _center(args: Arguments, region: Box | Polytope) -> FloatArray:
+    box = region.ranges()
+    if box.is_empty or not np.isfinite(box.high).all():
+        must = "a region with finite ends, or weights of your own with region="
+        args.invalid("label_weight", must, repr(region))
+    return np.asarray((box.low + box.high) / 2.0)

@@ -1,0 +1,35 @@
+"""What the intervals of a reliability table guarantee."""
+
+from __future__ import annotations
+
+from distfreeuq.guarantees import Guarantee, NoGuarantee
+from distfreeuq.references import (
+    ASSESSED_ELSEWHERE,
+    CLOPPER_PEARSON_1934,
+    IID,
+    INDEPENDENT,
+    WEIGHTS_BY_INPUTS,
+)
+
+
+def all_bins_accuracy(
+    level: float, weighted: bool, fixed_bins: bool
+) -> Guarantee | NoGuarantee:
+    """Return the claim about the intervals of all bins at once."""
+    if not fixed_bins:
+        return NoGuarantee("the bins were chosen by the rows that they count")
+    what, by = "accuracy", CLOPPER_PEARSON_1934
+    more: tuple[str, ...] = (IID,)
+    if weighted:
+        what, by = "weighted mean accuracy given the rows' inputs", "Hoeffding (1963)"
+        more = (INDEPENDENT, WEIGHTS_BY_INPUTS)
+    return Guarantee(
+        statement=(
+            f"with probability >= {level:g}, the intervals of all bins hold the bins' "
+            f"true {what} at once."
+        ),
+        kind="confidence interval",
+        reference=f"{by}, with a union over the bins",
+        assumptions=(*more, ASSESSED_ELSEWHERE),
+        confidence=level,
+    )

@@ -1,0 +1,165 @@
+"""What metrics return that is more than a number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from distfreeuq._base.array_types import FloatArray
+from distfreeuq._base.persistence import register
+from distfreeuq.guarantees import Guarantee, NoGuarantee
+from distfreeuq.results import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from statsmodels.iolib.summary import Summary
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ReliabilityTable(Result):
+    """Confidence and accuracy in bins.
+
+    Attributes
+    ----------
+    edges : ndarray (M + 1,)
+        The bins' ends, from 0 to 1.
+    weight : ndarray (M,)
+        Sum of the weights in the bin; the number of rows without weights.
+    mean_confidence, accuracy : ndarray (M,)
+        Weighted means; NaN in empty bins.
+    low, high : ndarray (M,)
+        Intervals of the accuracy that hold in all bins at once; [0, 1] in empty bins.
+    confidence : float
+        Their simultaneous level.
+    n : int
+        Rows.
+    event : str
+        What the confidence is of.
+    guarantee : Guarantee or NoGuarantee
+        What the intervals guarantee.
+    """
+
+    edges: FloatArray
+    weight: FloatArray
+    mean_confidence: FloatArray
+    accuracy: FloatArray
+    low: FloatArray
+    high: FloatArray
+    confidence: float
+    n: int
+    event: str
+    guarantee: Guarantee | NoGuarantee
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        return f"<ReliabilityTable ece={self.ece:.4f} n={self.n} bins={self.n_bins}>"
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins, empty ones included."""
+        return self.weight.size
+
+    @property
+    def gap(self) -> FloatArray:
+        """Mean confidence less accuracy (M,); positive is over-confident."""
+        return self.mean_confidence - self.accuracy
+
+    @property
+    def ece(self) -> float:
+        """Expected calibration error: the mean absolute gap."""
+        return self._mean(np.abs(self.gap))
+
+    @property
+    def overconfident_ece(self) -> float:
+        """Mean of the positive gaps (Park et al., 2020, section 6)."""
+        return self._mean(np.maximum(self.gap, 0.0))
+
+    @property
+    def underconfident_ece(self) -> float:
+        """Mean of the negative gaps, without their sign."""
+        return self._mean(np.maximum(-self.gap, 0.0))
+
+    @property
+    def max_gap(self) -> float:
+        """Largest absolute gap of a bin that is not empty."""
+        return float(np.nanmax(np.abs(self.gap)))
+
+    def _mean(self, gaps: FloatArray) -> float:
+        used = self.weight > 0.0
+        return float(self.weight[used] @ gaps[used] / self.weight.sum())
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per bin.
+
+        Columns: left, right, weight, share, confidence, accuracy, gap, low, high.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "left": self.edges[:-1],
+                "right": self.edges[1:],
+                "weight": self.weight,
+                "share": self.weight / self.weight.sum(),
+                "confidence": self.mean_confidence,
+                "accuracy": self.accuracy,
+                "gap": self.gap,
+                "low": self.low,
+                "high": self.high,
+            }
+        )
+
+    def summary(self) -> Summary:
+        """Return the bins that are not empty as a statsmodels ``Summary``."""
+        from distfreeuq.metrics.summary import summarize_reliability
+
+        return summarize_reliability(self)
+
+    def plot(self, ax: Axes | None = None, *, kind: str = "bars") -> Axes:
+        """Draw the reliability diagram.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        kind : {"bars", "curve"}
+        """
+        from distfreeuq import plots
+
+        return plots.reliability_diagram(self, kind=kind, ax=ax)
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class BrierDecomposition:
+    """Terms of ``brier = calibration + 1 - sharpness + within_var - 2 within_cov``.
+
+    Attributes
+    ----------
+    brier : float
+        The Brier score.
+    calibration : float
+        Mean squared distance of the groups' mean forecasts to their label frequencies.
+    sharpness : float
+        Mean squared length of the groups' label frequencies.
+    resolution : float
+        Mean squared distance of these to the frequencies of all rows.
+    uncertainty : float
+        One less the squared length of the frequencies of all rows, so that
+        ``1 - sharpness = uncertainty - resolution`` (Murphy).
+    within_var, within_cov : float
+        Variance of the forecasts, and their covariance with the labels, inside the
+        groups: zero if the forecasts of a group are the same.
+    n_groups : int
+    """
+
+    brier: float
+    calibration: float
+    sharpness: float
+    resolution: float
+    uncertainty: float
+    within_var: float
+    within_cov: float
+    n_groups: int

@@ -1,0 +1,41 @@
+"""The printed reliability table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distfreeuq._base import printing
+from distfreeuq._base.printing import Table, number
+
+if TYPE_CHECKING:
+    from statsmodels.iolib.summary import Summary
+
+    from distfreeuq.metrics.results import ReliabilityTable
+
+
+def summarize_reliability(table: ReliabilityTable) -> Summary:
+    """Return the bins that are not empty, and what their intervals guarantee."""
+    level = f"{100 * table.confidence:g}%"
+    frame = table.to_frame()
+    filled = frame[frame["weight"] > 0.0].drop(columns="weight").to_numpy()
+    rows = [
+        [
+            f"{left:.4g} to {right:.4g}",
+            *(number(value) for value in values),
+            f"[{low:.4f}, {high:.4f}]",
+        ]
+        for left, right, *values, low, high in filled.tolist()
+    ]
+    return printing.summarise(
+        "Reliability",
+        [
+            ("Rows", str(table.n)),
+            ("ECE", number(table.ece)),
+            ("Bins", f"{table.n_bins}, {int((table.weight == 0.0).sum())} empty"),
+            ("Over-confident ECE", number(table.overconfident_ece)),
+            ("Event", table.event),
+            ("Largest gap", number(table.max_gap)),
+        ],
+        [Table(["bin", "share", "confidence", "accuracy", "gap", level], rows)],
+        printing.guarantee_notes(table.guarantee),
+    )
