@@ -1,4 +1,4 @@
-"""The delta method for MLLS: what the noise of both samples does to the weights.
+"""The delta method for MLLS: from the noise of both samples to that of the weights.
 
 The likelihood equations are mean_j s(X_j) = p with s = f / (w . f). Linearised, with
 H = E_Q s s',
@@ -31,15 +31,16 @@ from distfreeuq.label_shift.bcts import (
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.data import Samples
 
+# The likelihood is flat along eigenvectors of H, scaled to unit diagonal, whose
+# eigenvalues are below this.
 _FLAT = 1e-10
-"""Eigenvalue of H, scaled to unit diagonal, below which the likelihood is flat."""
 
+# The target shows no trace of class k if the root mean square of s_k / p_k is below this.
 _UNSEEN = 1e-9
-"""Root mean square of s_k / p_k below which the target shows no trace of class k."""
 
 
 @dataclass(frozen=True, slots=True)
-class Curvature:
+class LikelihoodCurvature:
     """The likelihood around its maximum.
 
     Attributes
@@ -49,9 +50,9 @@ class Curvature:
     mean : ndarray (K,)
         Mean of s; equal to p where the weight is positive.
     rows : float
-        Target rows that say something.
+        Target rows with mass on some class of the source.
     flat : ndarray (K,) of bool
-        Classes whose weights the likelihood does not tell.
+        Classes whose weights the likelihood does not identify.
     unseen : ndarray (K,) of bool
         Classes of which the target shows no trace: the likelihood falls in a straight
         line from zero, without curvature.
@@ -69,14 +70,17 @@ class Curvature:
 
 def curvature_at(
     probs_target: FloatMatrix, weight: FloatArray, source_prior: FloatArray
-) -> Curvature:
+) -> LikelihoodCurvature:
     """Return the likelihood's curvature at the weights, in two passes."""
     m, n_classes = probs_target.shape
     density, sums = mixture_sums(probs_target, None, weight)
     rows = m - float(sums[-1])
     if rows == 0.0:
-        zeros, every = np.zeros((n_classes, n_classes)), np.ones(n_classes, dtype=bool)
-        return Curvature(zeros, zeros[0], 0.0, every, ~every, zeros)
+        zeros, all_flat = (
+            np.zeros((n_classes, n_classes)),
+            np.ones(n_classes, dtype=bool),
+        )
+        return LikelihoodCurvature(zeros, zeros[0], 0.0, all_flat, ~all_flat, zeros)
     scale = np.divide(1.0, density, out=np.zeros(m), where=density > 0)
     matrix, mean = gram(probs_target, scale) / rows, sums[:n_classes] / rows
     absent = source_prior == 0
@@ -92,17 +96,17 @@ def curvature_at(
     regular = if_regular(scaled, _FLAT * n_classes) if seen.all() else None
     if regular is not None:
         flat, inverse = absent, regular.solve(np.diag(unscale)) * unscale[:, None]
-        return Curvature(matrix, mean, rows, flat, unseen, inverse)
+        return LikelihoodCurvature(matrix, mean, rows, flat, unseen, inverse)
     values, vectors = np.linalg.eigh(scaled)
     told = values > _FLAT * values[-1]
     flat = absent | (seen & (np.abs(vectors[:, ~told]) > 1e-6).any(axis=1))
     half = unscale[:, None] * vectors[:, told]
     inverse = (half / values[told]) @ half.T
-    return Curvature(matrix, mean, rows, flat, unseen, inverse)
+    return LikelihoodCurvature(matrix, mean, rows, flat, unseen, inverse)
 
 
 def covariance_of_weights(
-    curvature: Curvature, source_noise: FloatMatrix, n: int
+    curvature: LikelihoodCurvature, source_noise: FloatMatrix, n: int
 ) -> FloatMatrix:
     """Return the covariance of MLLS's weights; variances may be infinite."""
     n_classes = curvature.mean.size
@@ -119,10 +123,10 @@ def covariance_of_weights(
 
 
 def prior_noise(
-    confusion: Confusion, source_gram: FloatMatrix, prior: str
+    confusion: Confusion, source_gram: FloatMatrix, prior_from: str
 ) -> FloatMatrix:
-    """Return the covariance of a source row's part in p: its label or prediction."""
-    if prior == "labels":
+    """Return the covariance of what a source row adds to p: its label or prediction."""
+    if prior_from == "labels":
         frequencies = confusion.matrix.sum(axis=0)
         return np.diag(frequencies) - np.outer(frequencies, frequencies)
     mean = confusion.matrix.sum(axis=1)
@@ -136,7 +140,7 @@ def calibrated_noise(
     source_gram: FloatMatrix,
     calibration: BiasCorrectedTemperature,
     weight: FloatArray,
-    curvature: Curvature,
+    curvature: LikelihoodCurvature,
 ) -> FloatMatrix:
     """Return the covariance of u(X, Y), the fit of the calibration included.
 
@@ -150,7 +154,7 @@ def calibrated_noise(
         Sum over the source rows of f f', f calibrated.
     calibration : BiasCorrectedTemperature
     weight : ndarray (K,)
-    curvature : Curvature
+    curvature : LikelihoodCurvature
     """
     n, n_classes = samples.probs.shape
     present = np.isfinite(calibration.bias)
@@ -189,7 +193,7 @@ def _by_calibration(
     samples: Samples,
     calibration: BiasCorrectedTemperature,
     weight: FloatArray,
-    curvature: Curvature,
+    curvature: LikelihoodCurvature,
 ) -> FloatMatrix:
     """Return D, the derivative of E_Q s by (bias, slope), shape (K, K + 1)."""
     by_bias = np.diag(curvature.mean) - curvature.matrix * weight
