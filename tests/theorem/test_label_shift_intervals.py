@@ -1,10 +1,10 @@
 """Intervals and regions of the class weights cover as often as they say.
 
-The three Gaussians of Podkopaev and Ramdas (2021) with the Bayes posterior. Hits over independent repetitions
-are binomial. Asymptotic claims are judged as if exact: at these sample sizes their
-coverage is within a few tenths of a percent of nominal, well inside the Monte Carlo
-error. Every kind of claim is also made for a deliberately broken variant, which must be
-refuted.
+The three Gaussians of Podkopaev and Ramdas (2021) with the Bayes posterior. Hits over
+independent repetitions are binomial. Asymptotic claims are judged as if exact: at these
+sample sizes their coverage is within a few tenths of a percent of nominal, well inside
+the Monte Carlo error. Every kind of claim is also made for a deliberately broken
+variant, which must be refuted.
 """
 
 import dataclasses

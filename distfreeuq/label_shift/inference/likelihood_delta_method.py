@@ -35,7 +35,7 @@ from distfreeuq.label_shift.data import Samples
 # eigenvalues are below this.
 _FLAT = 1e-10
 
-# The target shows no trace of class k if the root mean square of s_k / p_k is below this.
+# The target shows no trace of class k if s_k / p_k has a root mean square below this.
 _UNSEEN = 1e-9
 
 
@@ -76,10 +76,8 @@ def curvature_at(
     density, sums = mixture_sums(probs_target, None, weight)
     rows = m - float(sums[-1])
     if rows == 0.0:
-        zeros, all_flat = (
-            np.zeros((n_classes, n_classes)),
-            np.ones(n_classes, dtype=bool),
-        )
+        zeros = np.zeros((n_classes, n_classes))
+        all_flat = np.ones(n_classes, dtype=bool)
         return LikelihoodCurvature(zeros, zeros[0], 0.0, all_flat, ~all_flat, zeros)
     scale = np.divide(1.0, density, out=np.zeros(m), where=density > 0)
     matrix, mean = gram(probs_target, scale) / rows, sums[:n_classes] / rows
