@@ -17,12 +17,14 @@ IID = "rows i.i.d."
 CALIBRATION_IID = "calibration rows i.i.d."
 NEW_ROW_IID = "the calibration rows and the new row are i.i.d."
 EXCHANGEABLE = "the calibration rows and the new row are exchangeable"
+EXCHANGEABLE_BY_CLASS = "rows of a class are exchangeable"
 TWO_SAMPLES = "rows i.i.d. within each sample, the two samples independent"
 
 # ------------------------------------------------- what was chosen without these rows
 FITTED_ELSEWHERE = "the classifier was fitted on other rows"
 CHOSEN_ELSEWHERE = "the classifier, the score and alpha were chosen without these rows"
 ASSESSED_ELSEWHERE = "rows not used to fit or calibrate the classifier"
+EVALUATED_ELSEWHERE = "rows used neither to fit the classifier nor to calibrate"
 
 # ------------------------------------------------------------------------- label shift
 LABEL_SHIFT = "label shift: p(x | y) is the same in source and target"

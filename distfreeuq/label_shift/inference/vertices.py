@@ -44,7 +44,7 @@ def polytope_vertices(region: Polytope) -> FloatMatrix | None:
 
 
 def support_function(region: Box | Polytope) -> Callable[[FloatArray], float]:
-    """Return the function of a direction: the largest ``direction @ w`` in the region."""
+    """Return a function of the direction: the largest ``direction @ w`` in a region."""
     corners = polytope_vertices(region) if isinstance(region, Polytope) else None
     if corners is None or corners.size == 0:
         return region._support

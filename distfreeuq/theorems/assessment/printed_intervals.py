@@ -38,7 +38,7 @@ def evaluated(
         by_class = law.class_coverage(np.full(3, fit.thresholds[0]))
         probs, labels = law.rows(generator, n)
         probs, labels = np.repeat(probs, repeats, axis=0), np.repeat(labels, repeats)
-        found = fit.predict(probs).evaluate(labels, confidence=0.9)
+        found = fit.predict(probs).evaluate(labels, level=0.9)
         low, high = found.interval
         if normal:
             share = found.coverage

@@ -9,14 +9,8 @@ import numpy as np
 
 from distfreeuq import scenarios
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
-from distfreeuq.conformal.data import (
-    CHOSEN_ELSEWHERE,
-    PAPER_A,
-    SAME_GIVEN_LABEL,
-)
 from distfreeuq.conformal.label_shift_sets import label_shift_conformal
-from distfreeuq.conformal.thresholds import label_shift_thresholds
-from distfreeuq.conformal.union import union_thresholds
+from distfreeuq.conformal.thresholds import label_shift_thresholds, union_thresholds
 from distfreeuq.guarantees import Guarantee
 from distfreeuq.label_shift.confusion_estimators import bbse, rlls
 from distfreeuq.label_shift.inference.regions import Box
@@ -25,6 +19,9 @@ from distfreeuq.label_shift.inference.total_variation import (
     total_variation,
     total_variation_bound,
 )
+from distfreeuq.references import CHOSEN_ELSEWHERE
+from distfreeuq.references import LABEL_SHIFT as SAME_GIVEN_LABEL
+from distfreeuq.references import PODKOPAEV_RAMDAS_2021 as PAPER_A
 from distfreeuq.theorems.conformal.known_weights import draw_sets
 from distfreeuq.theorems.conformal.split_coverage import FAMILY, covers
 from distfreeuq.theorems.draws.calibration_draws import scored_draws, simplex_rows

@@ -10,17 +10,15 @@ import numpy as np
 
 from distfreeuq import scenarios
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
-from distfreeuq.conformal.data import (
-    CHOSEN_ELSEWHERE,
-    PAPER_A,
-    SAME_GIVEN_LABEL,
-)
 from distfreeuq.conformal.label_shift_sets import label_shift_conformal
 from distfreeuq.conformal.results import ConformalResult
 from distfreeuq.conformal.thresholds import (
     exchangeable_threshold,
     label_shift_thresholds,
 )
+from distfreeuq.references import CHOSEN_ELSEWHERE
+from distfreeuq.references import LABEL_SHIFT as SAME_GIVEN_LABEL
+from distfreeuq.references import PODKOPAEV_RAMDAS_2021 as PAPER_A
 from distfreeuq.theorems.conformal.split_coverage import FAMILY, covers
 from distfreeuq.theorems.draws.calibration_draws import (
     EXACT,

@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
-from distfreeuq.conformal.data import CHOSEN_ELSEWHERE, SAME_GIVEN_LABEL
 from distfreeuq.conformal.label_conditional_sets import label_conditional_conformal
 from distfreeuq.conformal.label_shift_sets import label_shift_conformal
 from distfreeuq.conformal.results import ConformalResult
-from distfreeuq.conformal.stratified import stratified_pac_threshold
-from distfreeuq.conformal.thinning import thinned_pac_threshold
-from distfreeuq.conformal.thresholds import label_shift_thresholds
+from distfreeuq.conformal.thresholds import (
+    label_shift_thresholds,
+    stratified_pac_threshold,
+    thinned_pac_threshold,
+)
 from distfreeuq.label_shift.known_priors import label_weights
+from distfreeuq.references import CHOSEN_ELSEWHERE
+from distfreeuq.references import LABEL_SHIFT as SAME_GIVEN_LABEL
 from distfreeuq.theorems.conformal.known_weights import LABEL_SHIFT
 from distfreeuq.theorems.conformal.split_coverage import FAMILY
 from distfreeuq.theorems.conformal.training_conditional import VOVK, reach

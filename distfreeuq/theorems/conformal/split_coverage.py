@@ -11,7 +11,6 @@ import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_order_statistic
-from distfreeuq.conformal.data import CHOSEN_ELSEWHERE, PAPER_A
 from distfreeuq.conformal.nonconformity import (
     APS,
     LAC,
@@ -23,6 +22,8 @@ from distfreeuq.conformal.nonconformity import (
 )
 from distfreeuq.conformal.split_sets import split_conformal
 from distfreeuq.conformal.thresholds import exchangeable_threshold
+from distfreeuq.references import CHOSEN_ELSEWHERE
+from distfreeuq.references import PODKOPAEV_RAMDAS_2021 as PAPER_A
 from distfreeuq.theorems.draws.calibration_draws import (
     Rows,
     covered_by_fits,

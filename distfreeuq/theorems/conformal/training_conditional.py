@@ -11,8 +11,8 @@ from scipy import special
 from distfreeuq import bounds
 from distfreeuq._base.array_types import BoolArray, FloatArray
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_order_statistic
-from distfreeuq.conformal.data import CHOSEN_ELSEWHERE
 from distfreeuq.conformal.split_sets import split_conformal
+from distfreeuq.references import CHOSEN_ELSEWHERE
 from distfreeuq.theorems.conformal.split_coverage import FAMILY
 from distfreeuq.theorems.draws.calibration_draws import simplex_rows
 from distfreeuq.theorems.engine.claims import Claim

@@ -10,8 +10,8 @@ import numpy as np
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq._numerics.quantiles import quantiles_with_atoms
 from distfreeuq.conformal.covariate_shift_sets import covariate_shift_conformal
-from distfreeuq.conformal.data import CHOSEN_ELSEWHERE
 from distfreeuq.conformal.nonconformity import nested_scores
+from distfreeuq.references import CHOSEN_ELSEWHERE
 from distfreeuq.theorems.conformal.split_coverage import FAMILY, covers
 from distfreeuq.theorems.conformal.training_conditional import VOVK, reach
 from distfreeuq.theorems.draws.calibration_draws import (

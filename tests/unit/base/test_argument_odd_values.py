@@ -65,7 +65,7 @@ def call_with(name: str) -> Callable[[Any], Any]:
         "p_values rng": lambda x: fit.p_values(probs, rng=x),
         "p_values uniforms": lambda x: fit.p_values(probs, uniforms=x),
         "evaluate labels": lambda x: sets.evaluate(x),
-        "evaluate confidence": lambda x: sets.evaluate(labels, confidence=x),
+        "evaluate level": lambda x: sets.evaluate(labels, level=x),
         "nested_scores probs": lambda x: dfu.nested_scores(x),
         "nested_scores labels": lambda x: dfu.nested_scores(probs, x),
         **{

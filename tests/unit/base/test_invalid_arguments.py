@@ -233,8 +233,8 @@ def test_what_is_no_miscoverage_level(alpha, got):
     if alpha is not None:
         with refused("confidence", "a number in (0, 1)", got):
             dfu.split_conformal(PROBS, LABELS, confidence=alpha)
-    with refused("confidence", "a number in (0, 1)", got):
-        PLAIN.predict(PROBS, rng=0).evaluate(LABELS, confidence=alpha)
+    with refused("level", "a number in (0, 1)", got):
+        PLAIN.predict(PROBS, rng=0).evaluate(LABELS, level=alpha)
 
 
 @pytest.mark.parametrize(
