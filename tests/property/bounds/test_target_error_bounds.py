@@ -1,4 +1,4 @@
-"""Paper C, Theorem 1, by enumeration: any p, q, forecast, labels and discriminator."""
+"""Theorem 1 of Park et al. (2020) by enumeration: any p, q, forecast, discriminator."""
 
 import numpy as np
 from hypothesis import given

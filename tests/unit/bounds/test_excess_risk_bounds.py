@@ -1,4 +1,4 @@
-"""Bounds on the excess risk of temperatures, and paper D's two examples."""
+"""Excess risk of temperatures, and the two examples of Zhao, Chen and Oymak (2020)."""
 
 import math
 
@@ -168,7 +168,7 @@ def test_clipped_nll():
     assert bounds.clipped_nll_constants(3.0, 0.1) == (math.log(10), 3.0)
 
 
-# ------------------------------------------------------------------- paper D, section 3
+# ------------------------------------ Zhao, Chen and Oymak (2020), section 3
 
 
 def test_label_noise_classifier_reproduces_its_confidences():

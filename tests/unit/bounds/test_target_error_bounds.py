@@ -1,4 +1,4 @@
-"""Paper C, Theorem 1: golden cases, and the printed version's counterexample."""
+"""Theorem 1 of Park et al. (2020): golden cases, and its counterexample as printed."""
 
 import numpy as np
 import pytest
