@@ -5,13 +5,15 @@ Nothing here knows what the numbers mean; `Arguments` does, and words the errors
 
 import reprlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
-from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 AnyArray = npt.NDArray[Any]
+
+# A message names this many, and says how many more there are.
+_MAX_LISTED = 8
 
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _short.maxlong = 60
@@ -146,9 +148,11 @@ def place(index: tuple[int, ...]) -> str:
 
 
 def listed(names: Iterable[Any]) -> str:
-    """Return the first few names for a message."""
-    some = [describe(name) for name in islice(names, 9)]
-    return ", ".join(some[:8]) + (", ..." if len(some) > 8 else "")
+    """Return the first few names for a message, and how many more there are."""
+    all_names = list(names)
+    shown = ", ".join(describe(name) for name in all_names[:_MAX_LISTED])
+    more = len(all_names) - _MAX_LISTED
+    return shown + (f" and {more} more" if more > 0 else "")
 
 
 def shape_of(array: AnyArray) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Set
+from collections.abc import Hashable, Iterable, Mapping, Set
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -63,6 +63,12 @@ def name_array(classes: Classes) -> AnyArray:
             if array.dtype.kind == dtype_kind:  # not so for integers beyond int64
                 return array
     return np.fromiter(classes, dtype=object, count=len(classes))
+
+
+def name_classes(classes: Classes, positions: Iterable[int]) -> str:
+    """Return "class 'a'", or "classes 'a', 'b'", for a message."""
+    names = [classes[int(k)] for k in positions]
+    return ("class " if len(names) == 1 else "classes ") + listed(names)
 
 
 def contradict(columns: Classes, names: Classes) -> bool:

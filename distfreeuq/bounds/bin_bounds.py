@@ -1,4 +1,6 @@
-"""How far label frequencies in bins are from the truth: paper A, Theorem 3, sharpened.
+"""How far label frequencies in bins are from the truth.
+
+Theorem 3 of Podkopaev and Ramdas (2021), and sharper bounds of the same kind.
 
 All bounds hold for every bin at once with probability at least 1 - alpha, given how
 many rows fall into each bin, if the rows of a bin are independent draws from it.
@@ -12,12 +14,17 @@ from scipy import special
 
 from distfreeuq._base.array_types import ArrayLike, FloatArray, IntArray
 
+# Smallest probability of one binomial tail: below it the inverse beta function loses
+# its digits.
 SMALLEST_LEVEL = 1e-100
-"""Of one binomial tail: below it the inverse beta function loses its digits."""
 
+# Up to so many subsets of classes are enumerated.
 _FEW_SUBSETS = 64
+# Up to so many counts are bounded one by one, without looking for equal ones.
 _FEW_COUNTS = 128
+# In bins of up to so many rows the excess of every count is tabulated.
 _FEW_ROWS = 512
+# The search for the largest excess stops this close to it, relatively.
 _RELATIVE_GAP = 2e-3
 
 
@@ -50,11 +57,12 @@ def binning_hoeffding(
     Returns
     -------
     ndarray
-        Of the shape of `n`; +inf for an empty bin, and not capped at the trivial 2.
+        One radius per entry of `n`; +inf for an empty bin, and not capped at the
+        trivial 2.
 
     References
     ----------
-    .. [A] Podkopaev and Ramdas (2021), UAI. Theorem 3.
+    .. [1] Podkopaev and Ramdas (2021), UAI. Theorem 3.
 
     Examples
     --------
@@ -195,12 +203,20 @@ def subset_clopper_pearson(counts: ArrayLike, n_bins: int, alpha: float) -> Floa
     else:
         pairs = zip(table, totals, strict=True)
         excess = np.array([_largest_excess(row, int(n), level) for row, n in pairs])
-    # the minimum only undoes the rounding up: exactly, the first is never the larger
+    # without rounding up the first would never be the larger
     return np.where(totals > 0, np.minimum(2.0 * excess, weissman), np.inf)
 
 
-def clopper_pearson_lower(k: ArrayLike, n: ArrayLike, level: float) -> FloatArray:
-    """Lower Clopper-Pearson bound of binomial probabilities, one-sided at the level.
+def clopper_pearson_lower(k: ArrayLike, n: ArrayLike, delta: float) -> FloatArray:
+    """One-sided lower Clopper-Pearson bounds of binomial probabilities.
+
+    Each exceeds its probability with probability at most delta.
+
+    Parameters
+    ----------
+    k, n : int or array_like
+        Hits and trials.
+    delta : float
 
     Examples
     --------
@@ -212,15 +228,15 @@ def clopper_pearson_lower(k: ArrayLike, n: ArrayLike, level: float) -> FloatArra
         np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64)
     )
     if hits.size <= _FEW_COUNTS:
-        return _lower_of_each(hits, trials, level)
+        return _lower_of_each(hits, trials, delta)
     # bins of equal mass have few different counts of many classes
     pairs, place = np.unique(hits + 1j * trials, return_inverse=True)
-    return _lower_of_each(pairs.real, pairs.imag, level)[place].reshape(hits.shape)
+    return _lower_of_each(pairs.real, pairs.imag, delta)[place].reshape(hits.shape)
 
 
-def _lower_of_each(hits: FloatArray, trials: FloatArray, level: float) -> FloatArray:
+def _lower_of_each(hits: FloatArray, trials: FloatArray, delta: float) -> FloatArray:
     some = np.maximum(hits, 1.0)
-    low = special.betaincinv(some, np.maximum(trials - hits, 0.0) + 1.0, level)
+    low = special.betaincinv(some, np.maximum(trials - hits, 0.0) + 1.0, delta)
     return np.where(hits > 0, np.nan_to_num(low, nan=0.0), 0.0)
 
 
@@ -279,8 +295,8 @@ def _search_excess(sums: IntArray, n: int, level: float) -> tuple[int, float]:
     """Return which count has the largest excess, and that excess, rounded up.
 
     The lower bound increases in the count: from count a up to count b no excess is
-    above b/n - lower(a). Stretches that cannot hold the maximum are left; others are
-    halved.
+    above b/n - lower(a). Stretches that cannot hold the maximum are dropped; others
+    are halved.
     """
     ends = np.unique(np.linspace(0, sums.size - 1, 33).astype(np.int64))
     excess = _excess(sums[ends], n, level)

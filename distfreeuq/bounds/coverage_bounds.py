@@ -8,13 +8,13 @@ from scipy import special
 from distfreeuq._base.array_types import ArrayLike, FloatArray
 
 
-def beta_coverage_quantile(n: int, rank: int, probability: float) -> float:
+def beta_coverage_quantile(n: int, rank: int, delta: float) -> float:
     r"""Lower bound on the coverage of one calibration set, at a given confidence.
 
     For i.i.d. rows with continuous scores, the coverage given the calibration rows of
     the threshold at the ``rank``-th smallest of n scores is Beta(rank, n + 1 - rank);
     with ties it is stochastically larger. The returned c satisfies P(coverage >= c) >=
-    1 - probability over the calibration draw.
+    1 - delta over the calibration draw.
 
     Parameters
     ----------
@@ -22,8 +22,8 @@ def beta_coverage_quantile(n: int, rank: int, probability: float) -> float:
         Calibration rows.
     rank : int
         Rank of the threshold; n + 1 means an infinite one, with coverage 1.
-    probability : float
-        Of the coverage falling below the bound.
+    delta : float
+        Probability over the calibration draw that the coverage falls below the bound.
 
     References
     ----------
@@ -37,7 +37,7 @@ def beta_coverage_quantile(n: int, rank: int, probability: float) -> float:
     """
     if rank > n:
         return 1.0
-    return float(special.betaincinv(rank, n + 1 - rank, probability))
+    return float(special.betaincinv(rank, n + 1 - rank, delta))
 
 
 def pac_rank(n: int, alpha: float, delta: float) -> int:
@@ -102,8 +102,8 @@ def clopper_pearson(
     >>> low.round(4).tolist(), high.round(4).tolist()
     ([0.0, 0.0667], [0.3085, 0.6525])
     """
-    # scipy's functions themselves: the same numbers through statsmodels, which asks
-    # scipy's distribution objects, take six times as long in a table of a few bins
+    # scipy's functions themselves: statsmodels, which goes through scipy's distribution
+    # objects, takes six times as long for the same numbers in a table of a few bins
     hits, trials = np.broadcast_arrays(
         np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64)
     )

@@ -1,4 +1,4 @@
-"""Excess risk of fitted temperatures (paper D).
+"""Excess risk of fitted temperatures, after Zhao, Chen and Oymak (2020).
 
 A fitted temperature minimises a mean loss over the calibration rows. These bounds say
 by how much its expected loss on new rows may exceed that of the best temperature
@@ -12,9 +12,12 @@ import numpy as np
 
 from distfreeuq._base.array_types import ArrayLike, FloatArray
 
+# Largest slope of half the Brier score in the inverse temperature, per unit of logit
+# range; it is attained.
 HALF_BRIER_LIPSCHITZ = 8.0 / 27.0
-"""Of half the Brier score in the inverse T, per unit of logit range: sharp."""
 
+# Numbers of points per dimension, and shares of delta for the second term, over which
+# the tight bound is minimised.
 _COVER_SIZES = np.unique(np.round(np.geomspace(1, 1e8, 320)))
 _SECOND_SHARES = np.array([0.5, 0.7, 0.8, 0.9, 0.95, 0.98])[:, None]
 
@@ -114,7 +117,7 @@ def cts_excess_risk(
     lipschitz: float,
     loss_bound: float = 1.0,
 ) -> FloatArray:
-    r"""Excess risk of class-wise temperature scaling as paper D bounds it.
+    r"""Excess risk of class-wise temperature scaling as Zhao et al. (2020) bound it.
 
     With probability at least 1 - delta over n i.i.d. rows, the expected loss of the
     fitted temperatures exceeds the smallest one in the constraint set by at most this.
@@ -133,24 +136,25 @@ def cts_excess_risk(
         Largest distance of an alpha_k from the shared alpha_0. From half the width of
         `alpha_bounds` on, the alpha_k are free within their bounds.
     lipschitz : float
-        Of the loss in alpha. The paper's is L_f L_c, with L_f the largest Euclidean
-        norm of a row of logits and L_c the loss's constant in the probabilities.
+        Lipschitz constant of the loss in alpha. The authors' is L_f L_c, with L_f the
+        largest Euclidean norm of a row of logits and L_c the loss's constant in the
+        probabilities.
     loss_bound : float, default 1
         Largest loss of one row.
 
     Returns
     -------
     ndarray
-        Of the shape of `n`; at least `loss_bound` means that the bound is vacuous.
+        One bound per entry of `n`; vacuous if it is at least `loss_bound`.
 
     Notes
     -----
-    Theorem 4.1, for a loss scaled to [0, 1]. The first regime holds for
+    Theorem 4.1 of [1]_, for a loss scaled to [0, 1]. The first regime holds for
     gamma <= 1 / (8 sqrt(n) lipschitz); the text below the theorem inverts this.
 
     References
     ----------
-    .. [D] Zhao, Chen and Oymak (2020), "On the role of dataset quality and
+    .. [1] Zhao, Chen and Oymak (2020), "On the role of dataset quality and
        heterogeneity in model confidence", Theorem 4.1.
 
     Examples
@@ -182,7 +186,7 @@ def cts_class_excess_risk(
     lipschitz: float,
     loss_bound: float = 1.0,
 ) -> FloatArray:
-    """Excess risk within each predicted class as paper D bounds it, temperatures free.
+    """Excess risk within each predicted class by the same theorem, temperatures free.
 
     Simultaneously for all classes with probability at least 1 - delta, given how many
     rows each class is predicted for.
@@ -198,9 +202,9 @@ def cts_class_excess_risk(
 
     Notes
     -----
-    The proof of Corollary 4.2: Theorem 4.1 with one temperature, in each class at
-    delta / K. The corollary itself replaces the observed counts by half of what the
-    least likely class expects; see `cts_corollary`.
+    The proof of Corollary 4.2 of Zhao, Chen and Oymak (2020): their Theorem 4.1 with
+    one temperature, in each class at delta / K. The corollary itself replaces the
+    observed counts by half of what the least likely class expects; see `cts_corollary`.
 
     Examples
     --------
@@ -246,7 +250,7 @@ def cts_corollary(
 
     References
     ----------
-    .. [D] Zhao, Chen and Oymak (2020), Corollary 4.2.
+    .. [1] Zhao, Chen and Oymak (2020), Corollary 4.2.
 
     Examples
     --------
@@ -276,20 +280,22 @@ def cts_excess_risk_tight(
     lipschitz: float,
     loss_bound: float = 1.0,
 ) -> FloatArray:
-    r"""Excess risk of class-wise temperature scaling, several times below the paper's.
+    r"""Excess risk of class-wise temperature scaling, several times smaller.
+
+    Smaller than `cts_excess_risk`, the bound of Zhao, Chen and Oymak (2020).
 
     Parameters
     ----------
     n, n_classes, delta, alpha_bounds, gamma, loss_bound
         As in `cts_excess_risk`.
     lipschitz : float
-        Of the loss in alpha: `LossConstants.lipschitz`, or L_f L_c / 2, since the
-        softmax is 1/2-Lipschitz.
+        Lipschitz constant of the loss in alpha: `LossConstants.lipschitz`, or
+        L_f L_c / 2, since the softmax is 1/2-Lipschitz.
 
     Returns
     -------
     ndarray
-        Of the shape of `n`.
+        One bound per entry of `n`.
 
     Notes
     -----

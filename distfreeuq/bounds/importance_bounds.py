@@ -29,7 +29,7 @@ def renyi_divergence(target: ArrayLike, source: ArrayLike, order: float) -> floa
 
     References
     ----------
-    .. [B] Pampari and Ermon (2020), Lemma 4.2; Cortes, Mansour and Mohri (2010).
+    .. [1] Pampari and Ermon (2020), Lemma 4.2; Cortes, Mansour and Mohri (2010).
 
     Examples
     --------
@@ -86,7 +86,7 @@ def _divergence(q: FloatArray, ratio: FloatArray, order: float) -> float:
 def importance_variance(
     divergence: float, risk: float, *, exponent: float = 1.0, loss_bound: float = 1.0
 ) -> float:
-    r"""Bound on the variance of an importance-weighted loss, Lemma 4.2 of paper B.
+    r"""Bound on the variance of an importance-weighted loss (repaired Lemma 4.2).
 
     .. math:: Var_p[\gamma l] \le B^{1 + 1/a}\, d_{a+1}(q \| p)\, R^{1 - 1/a} - R^2
 
@@ -103,15 +103,15 @@ def importance_variance(
 
     Notes
     -----
-    As printed, the lemma has E_q[gamma l] in place of R (a variance below zero for
-    l = 1), allows a < 1 (false, by Jensen's inequality), and does not say that the loss
-    must be bounded: the negative log-likelihood is not. The proof is Hoelder's:
+    As printed in [1]_, the lemma has E_q[gamma l] in place of R (a variance below zero
+    for l = 1), allows a < 1 (false, by Jensen's inequality), and does not say that the
+    loss must be bounded: the negative log-likelihood is not. The proof is Hoelder's:
     E_q[gamma l^2] <= d (E_q l^{2a/(a-1)})^{1-1/a}, and l^{2a/(a-1)} <= B^{(a+1)/(a-1)}
     l.
 
     References
     ----------
-    .. [B] Pampari and Ermon (2020), Lemma 4.2; Cortes, Mansour and Mohri (2010),
+    .. [1] Pampari and Ermon (2020), Lemma 4.2; Cortes, Mansour and Mohri (2010),
        Lemma 2.
 
     Examples
@@ -131,7 +131,7 @@ def importance_variance(
 def importance_variance_printed(
     divergence: float, weighted_risk: float, *, exponent: float = 1.0
 ) -> float:
-    r"""Lemma 4.2 of paper B as it is printed, which is false: for comparison only.
+    r"""Lemma 4.2 of Pampari and Ermon (2020) as printed, false: for comparison only.
 
     .. math:: d_{a+1}(q \| p)\, E_q[\gamma l]^{1 - 1/a} - E_q[\gamma l]^2
 

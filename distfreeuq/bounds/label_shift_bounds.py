@@ -1,7 +1,8 @@
-"""How far reweighted frequencies can be from the target's truth: paper A, Theorem 4.
+"""How far reweighted frequencies in bins can be from the target's probabilities.
 
-The theorem as printed fails when a weight is zero; `theorem4_printed` keeps its
-formula for comparison. The others are repaired, and smaller where both hold.
+Theorem 4 of Podkopaev and Ramdas (2021), as printed, fails when a weight is zero;
+`theorem4_printed` keeps its formula for comparison. The others are repaired, and
+smaller where both hold.
 """
 
 import numpy as np
@@ -28,9 +29,9 @@ def condition_number(label_weight: ArrayLike) -> float:
 def theorem4_printed(
     radius: ArrayLike, label_weight: ArrayLike, weight_error: float = 0.0
 ) -> FloatArray:
-    r"""Theorem 4 as the paper prints it: 2 kappa radius + 2 weight_error / min w.
+    r"""Theorem 4 as printed: 2 kappa radius + 2 weight_error / min w.
 
-    **False when a weight is zero**, which is therefore refused: with w = (2, 2, 0),
+    **False when a weight is zero**, which is therefore an error: with w = (2, 2, 0),
     probabilities (.05, .05, .9) and frequencies (.1, 0, .9), the error on the target
     is 1 and this bound .2. Where it holds, `label_shift_source_radius` is at most half
     of its first term. Nothing in this package relies on it.
@@ -46,7 +47,7 @@ def theorem4_printed(
 
     References
     ----------
-    .. [A] Podkopaev and Ramdas (2021), UAI. Theorem 4, eq. (18).
+    .. [1] Podkopaev and Ramdas (2021), UAI. Theorem 4, eq. (18).
 
     Examples
     --------
@@ -77,7 +78,7 @@ def label_shift_source_radius(
     radius : array_like (M,)
         L1 error of each bin's frequencies on the source.
     largest_weight : float
-        Of the true weights; where only a region of them is known, the largest there.
+        Largest true weight; where only a region of them is known, the largest there.
     smallest_mass : array_like (M,)
         sum_k w_k pi_hat_k of each bin; where only a region is known, the smallest
         there.
@@ -148,7 +149,7 @@ def label_shift_weight_radius(
     above = np.maximum(used - np.asarray(low), 0.0)
     below = np.maximum(np.asarray(high) - used, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        # a class that the bin lacks does no harm, even if its weight has no limit
+        # a class without rows in the bin adds nothing, even if its weight is unbounded
         gain = np.where(table > 0.0, table * below, 0.0).sum(axis=-1)
         error = 2.0 * np.maximum(table @ above, gain) / (table @ used)
     return np.asarray(np.nan_to_num(error, nan=np.inf, posinf=np.inf))
@@ -185,7 +186,7 @@ def label_shift_tilt_radius(
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         down, up = np.log(used / least), np.log(most / used)
-    # 0/0: absent from the target for certain, which no tilt changes
+    # 0/0: certainly absent from the target, which no tilt changes
     down[(used == 0) & (most == 0)] = up[(used == 0) & (most == 0)] = 0.0
     in_bin = np.asarray(frequencies, dtype=np.float64) > 0.0
     spread = np.where(in_bin, down, -np.inf).max(axis=-1)

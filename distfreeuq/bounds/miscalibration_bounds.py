@@ -1,4 +1,7 @@
-"""Why classifiers are miscalibrated: label noise and few training rows (paper D, 3)."""
+"""Why classifiers are miscalibrated: label noise and few training rows.
+
+Section 3 of Zhao, Chen and Oymak (2020).
+"""
 
 import math
 from typing import NamedTuple
@@ -7,7 +10,7 @@ from scipy import special
 
 
 class LabelNoiseClassifier(NamedTuple):
-    """The linear classifier of `label_noise_confidence` and how it fares.
+    """The linear classifier of `label_noise_confidence`, its confidence and accuracy.
 
     Attributes
     ----------
@@ -42,7 +45,7 @@ def label_noise_confidence(
 
     References
     ----------
-    .. [D] Zhao, Chen and Oymak (2020), Lemma 3.3.
+    .. [1] Zhao, Chen and Oymak (2020), Lemma 3.3.
 
     Examples
     --------
@@ -71,7 +74,7 @@ class SampleSizeEffect(NamedTuple):
     accuracy_small : float
         The small set's classifier is at most this accurate; the large one's is perfect.
     probability_small, probability_large : float
-        Of the draws of each training set for which that holds.
+        Share of the draws of each training set for which that holds.
     """
 
     confidence: float
@@ -103,12 +106,12 @@ def sample_size_effect(
     -----
     The probabilities are exact for the events of the proof: no v' and at least a third
     each of v and -v in the small set; v', v and -v all present in the large one. The
-    paper states 9/10 for a multiple of 30, but its proof uses 50: with 30 the rare
+    theorem states 9/10 for a multiple of 30, but its proof uses 50: with 30 the rare
     input is missed in a fraction exp(-1.5) = 0.22 of draws. 47 would do.
 
     References
     ----------
-    .. [D] Zhao, Chen and Oymak (2020), Theorem 3.1 and its proof, B.1.
+    .. [1] Zhao, Chen and Oymak (2020), Theorem 3.1 and its proof, B.1.
 
     Examples
     --------

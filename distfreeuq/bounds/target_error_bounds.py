@@ -1,4 +1,7 @@
-"""Calibration error on a target of other covariates (paper C, Theorem 1, repaired)."""
+"""Calibration error on a target of other covariates.
+
+Theorem 1 of Park, Bastani, Weimer and Lee (2020), repaired.
+"""
 
 import math
 from typing import NamedTuple
@@ -12,7 +15,7 @@ FACTORS = ("sharp", "simple", "printed")
 
 
 class CovariateShiftTerms(NamedTuple):
-    """The expectations that paper C's Theorem 1 is made of.
+    """The expectations in Theorem 1 of Park, Bastani, Weimer and Lee (2020).
 
     L = ||f(x) - y||^2 is between 0 and 2, r is half source and half target, s is 1 for
     the source, g(x) = P(s = 1 | x) under r, and g_hat is a discriminator.
@@ -22,7 +25,7 @@ class CovariateShiftTerms(NamedTuple):
     weighted_error : float
         E_p[L (1/g_hat - 1 + t)].
     weighted_error_target : float
-        The same under q: as printed in the paper.
+        The same under q: as printed.
     discriminator_error : float
         E_r (g_hat - s)^2.
     best_discriminator_error : float
@@ -116,8 +119,8 @@ def covariate_shift_factor(
     t : float, default 0.5
         As in `covariate_shift_bound`.
     form : {"sharp", "simple", "printed"}
-        "simple": (1 + U)^3 / t. "printed": the paper's (1 + U)^4, for t = 1/2. "sharp":
-        the smallest that the proof allows, sup 4 g (1/g - 1/g_hat - t)+ / (g_hat - g)^2
+        "simple": (1 + U)^3 / t. "printed": (1 + U)^4, for t = 1/2. "sharp": the
+        smallest that the proof allows, sup 4 g (1/g - 1/g_hat - t)+ / (g_hat - g)^2
         over g from 1/(1 + U) to 1.
 
     Notes
@@ -136,11 +139,23 @@ def covariate_shift_factor(
     166.9
     """
     args = Arguments("covariate_shift_factor")
-    upper, t = _read_upper(args, upper), _read_t(args, t)
+    return _factor(*_read_factor(args, upper, t, form))
+
+
+def _read_factor(
+    args: Arguments, upper: float, t: float, form: str
+) -> tuple[float, float, str]:
+    must = "a non-negative finite number"
+    upper = args.number(upper, "upper", must, low=0.0, high=LARGEST)
+    t = args.number(t, "t", "a positive number", low=1e-12, high=1e12)
     form = args.choice(form, "form", FACTORS)
+    if form == "printed" and t != 0.5:
+        args.invalid("t", "0.5 for the printed form", f"{t:g}")
+    return upper, t, form
+
+
+def _factor(upper: float, t: float, form: str) -> float:
     if form == "printed":
-        if t != 0.5:
-            args.invalid("t", "0.5 for the printed form", f"{t:g}")
         return (1.0 + upper) ** 4
     if form == "simple":
         return (1.0 + upper) ** 3 / t
@@ -170,11 +185,11 @@ def covariate_shift_bound(
     ----------
     weighted_error, discriminator_error, best_discriminator_error : float
         The three expectations, as in `CovariateShiftTerms`. The last is unknown as a
-        rule: zero is always valid, and dear.
+        rule: zero is always valid, and makes the bound large.
     upper : float
         U, a bound on q(x)/p(x) for all x.
     t : float, default 0.5
-        Any positive number. 1/2 makes the weight w_hat + 1/2, as in the paper.
+        Any positive number. 1/2 makes the weight w_hat + 1/2, as in [1]_.
     form : {"sharp", "simple", "printed"}
         Which lambda, see `covariate_shift_factor`. All hold.
 
@@ -188,14 +203,14 @@ def covariate_shift_bound(
     Needs covariate shift (the same law of y given x in source and target) and q = 0
     where p = 0. With Delta = w - w_hat and L <= 2: L (Delta - t) <= 2 (Delta - t)+ <=
     Delta^2 / (2 t), and E_p[Delta^2; Delta > 0] <= 2 (1 + U)^3 E_r (g - g_hat)^2. The
-    paper's own proof bounds L by 1, and its printed statement has E_q where E_p must
+    proof in [1]_ bounds L by 1, and its printed statement has E_q where E_p must
     stand; see `covariate_shift_bound_printed`. That g_hat >= 1/(1 + U) is not needed.
 
     A training objective rather than a certificate: lambda grows with the cube of U.
 
     References
     ----------
-    .. [C] Park, Bastani, Weimer and Lee (2020), Theorem 1.
+    .. [1] Park, Bastani, Weimer and Lee (2020), Theorem 1.
 
     Examples
     --------
@@ -221,12 +236,12 @@ def covariate_shift_bound(
         low=0.0,
         high=discriminator + 1e-12,
     )
-    factor = covariate_shift_factor(upper, t=t, form=form)
+    factor = _factor(*_read_factor(args, upper, t, form))
     return error + factor * max(0.0, discriminator - best)
 
 
 def covariate_shift_bound_printed(terms: CovariateShiftTerms) -> float:
-    """Return what the paper's Theorem 1 says as printed, with E_q: no valid bound.
+    """Return what Theorem 1 says as printed, with E_q: no valid bound.
 
     Parameters
     ----------
@@ -241,7 +256,7 @@ def covariate_shift_bound_printed(terms: CovariateShiftTerms) -> float:
 
     References
     ----------
-    .. [C] Park, Bastani, Weimer and Lee (2020), Theorem 1, eq. (8).
+    .. [1] Park, Bastani, Weimer and Lee (2020), Theorem 1, eq. (8).
 
     Examples
     --------
@@ -252,14 +267,5 @@ def covariate_shift_bound_printed(terms: CovariateShiftTerms) -> float:
     0.54
     """
     excess = terms.discriminator_error - terms.best_discriminator_error
-    factor = covariate_shift_factor(terms.upper, form="printed")
+    factor = _factor(terms.upper, 0.5, "printed")
     return terms.weighted_error_target + factor * excess
-
-
-def _read_upper(args: Arguments, value: float) -> float:
-    must = "a non-negative finite number"
-    return args.number(value, "upper", must, low=0.0, high=LARGEST)
-
-
-def _read_t(args: Arguments, value: float) -> float:
-    return args.number(value, "t", "a positive number", low=1e-12, high=1e12)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
 
 import numpy as np
 
@@ -13,25 +12,24 @@ from distfreeuq._base.arguments import LARGEST, Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, RandomState
 from distfreeuq._base.arrays import describe
 from distfreeuq._base.random_streams import stream
-from distfreeuq._numerics.quantiles import quantiles_with_atoms
 from distfreeuq._numerics.sample_weights import effective_sample_size
-from distfreeuq.conformal.data import (
-    CHOSEN_ELSEWHERE,
-    calibration_scores,
-    warn_small,
-)
+from distfreeuq.conformal import guarantees
+from distfreeuq.conformal.data import CalibrationScores, calibration_scores, warn_small
 from distfreeuq.conformal.nonconformity import NestedScore, all_label_scores
 from distfreeuq.conformal.p_values import weighted_p_values
 from distfreeuq.conformal.results import ConformalResult
 from distfreeuq.conformal.sets import PredictionSets
-from distfreeuq.conformal.thinning import thinned_pac_threshold
+from distfreeuq.conformal.thresholds import (
+    covariate_shift_thresholds,
+    thinned_pac_threshold,
+)
 from distfreeuq.density_ratios.results import DensityRatioResult
-from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least
+from distfreeuq.guarantees import Guarantee
 from distfreeuq.results import Result, read_only
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class CovariateShiftResult(ConformalResult):
+class CovariateShiftConformalResult(ConformalResult):
     """Weighted conformal sets: the threshold depends on the new row's own weight.
 
     `thresholds` are those of a new row whose weight is the calibration rows' mean.
@@ -186,12 +184,9 @@ class CovariateShiftResult(ConformalResult):
     def _thresholds_of(self, own: FloatArray) -> FloatArray:
         if self.n_kept is not None:
             return np.full(own.shape, self.thresholds[0])
-        return _thresholds(
-            self.scores, self.sample_weight, own, 1.0 - float(self.alpha)
+        return covariate_shift_thresholds(
+            self.scores, self.sample_weight, own, float(self.alpha)
         )
-
-    def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
-        raise AssertionError("weighted p-values need the new rows' weights")
 
     def _facts(self) -> list[tuple[str, str]]:
         by = "given" if self.ratio is None else f"estimated ({self.ratio.method})"
@@ -218,7 +213,7 @@ def covariate_shift_conformal(
     weight_bound: float | None = None,
     classes: ArrayLike | None = None,
     rng: RandomState = None,
-) -> CovariateShiftResult:
+) -> CovariateShiftConformalResult:
     """Prediction sets that cover 1 - alpha under covariate shift, with weights w(x).
 
     Parameters
@@ -302,50 +297,104 @@ def covariate_shift_conformal(
         classes=classes,
         rng=rng,
     )
-    level = args.alpha(alpha)
+    alpha = args.alpha(alpha)
     given, ratio = _read_weights(args, sample_weight, features, calibration.n)
     weights = given[calibration.order]
-    if ratio is not None and confidence is not None and weight_bound is None:
-        weight_bound = ratio.upper
-    guarantee: Guarantee | NoGuarantee
     if confidence is None:
         if weight_bound is not None:
             must = "None: only confidence= uses a bound"
             args.invalid("weight_bound", must, repr(weight_bound))
-        mean = np.array([weights.mean() if weights.size else 1.0])
-        threshold = float(
-            _thresholds(calibration.scores, weights, mean, 1.0 - level)[0]
-        )
-        n_kept = None
-        guarantee = _marginal(level)
-        consequence = "a new row of their mean weight gets every label."
-    else:
-        confidence = args.probability(confidence, "confidence")
-        bound = _bound(args, weight_bound, weights)
-        generator = stream(rng, "thin", args.caller)
-        threshold, _, n_kept = thinned_pac_threshold(
-            calibration.scores, weights, bound, level, 1.0 - confidence, generator
-        )
-        guarantee = _given_calibration(level, confidence)
-        enough = bounds.pac_smallest_sample(level, 1.0 - confidence)
-        consequence = f"rejection leaves {n_kept}, and {enough} are needed."
+        return fit_covariate_shift(calibration, weights, ratio, alpha)
+    confidence = args.probability(confidence, "confidence")
+    if ratio is not None and weight_bound is None:
+        weight_bound = ratio.upper
+    bound = _read_bound(args, weight_bound, weights)
+    generator = stream(rng, "thin", args.caller)
+    return fit_covariate_shift_pac(
+        calibration, weights, ratio, alpha, confidence, bound, generator
+    )
+
+
+def fit_covariate_shift(
+    calibration: CalibrationScores,
+    weights: FloatArray,
+    ratio: DensityRatioResult | None,
+    alpha: float,
+) -> CovariateShiftConformalResult:
+    """Return weighted conformal sets.
+
+    Parameters
+    ----------
+    calibration : CalibrationScores
+    weights : ndarray (n,)
+        In the order of the scores.
+    ratio : DensityRatioResult or None
+        What estimated the weights.
+    alpha : float
+    """
+    mean = np.array([weights.mean() if weights.size else 1.0])
+    threshold = float(
+        covariate_shift_thresholds(calibration.scores, weights, mean, alpha)[0]
+    )
     if np.isinf(threshold):
-        warn_small(
-            f"the {calibration.n} calibration rows carry too little weight for "
-            f"alpha={level:g}: {consequence}"
-        )
-    return CovariateShiftResult(
+        what = "a new row of their mean weight gets every label."
+        _warn_small(calibration.n, alpha, what)
+    guarantee = guarantees.covariate_shift_marginal(alpha)
+    return _result(calibration, weights, ratio, threshold, guarantee, alpha, None, None)
+
+
+def fit_covariate_shift_pac(
+    calibration: CalibrationScores,
+    weights: FloatArray,
+    ratio: DensityRatioResult | None,
+    alpha: float,
+    confidence: float,
+    bound: float,
+    generator: np.random.Generator,
+) -> CovariateShiftConformalResult:
+    """Return the training-conditional sets: no weight exceeds `bound`."""
+    threshold, _, n_kept = thinned_pac_threshold(
+        calibration.scores, weights, bound, alpha, 1.0 - confidence, generator
+    )
+    if np.isinf(threshold):
+        enough = bounds.pac_smallest_sample(alpha, 1.0 - confidence)
+        what = f"rejection leaves {n_kept}, and {enough} are needed."
+        _warn_small(calibration.n, alpha, what)
+    guarantee = guarantees.covariate_shift_given_calibration(alpha, confidence)
+    return _result(
+        calibration, weights, ratio, threshold, guarantee, alpha, confidence, n_kept
+    )
+
+
+def _result(
+    calibration: CalibrationScores,
+    weights: FloatArray,
+    ratio: DensityRatioResult | None,
+    threshold: float,
+    guarantee: Guarantee,
+    alpha: float,
+    confidence: float | None,
+    n_kept: int | None,
+) -> CovariateShiftConformalResult:
+    return CovariateShiftConformalResult(
         title="Covariate-shift conformal prediction sets",
         thresholds=read_only(np.full(len(calibration.classes), threshold)),
-        alpha=level,
+        alpha=alpha,
         confidence=confidence,
-        guarantee=guarantee if ratio is None else NoGuarantee(_ESTIMATED),
+        guarantee=guarantee if ratio is None else guarantees.estimated_density_ratio(),
         further=(),
         ratio=ratio,
         sample_weight=read_only(weights),
         ess=effective_sample_size(weights),
         n_kept=n_kept,
         **calibration.fields(),
+    )
+
+
+def _warn_small(n: int, alpha: float, consequence: str) -> None:
+    warn_small(
+        f"the {n} calibration rows carry too little weight for alpha={alpha:g}: "
+        f"{consequence}"
     )
 
 
@@ -373,50 +422,7 @@ def _read_weights(
     return weights, sample_weight
 
 
-_ESTIMATED = (
-    "the weights are estimated, so that no finite-sample claim is made; if they were "
-    "fitted on other rows and have mean one, coverage is at least 1 - alpha - "
-    "E_p|w_hat - w| / 2 (Lei & Candes 2021), which no data can tell"
-)
-
-_ASSUMPTIONS = (
-    "covariate shift: p(y | x) is the same in source and target",
-    "w(x) = q(x)/p(x) known up to scale, and q(x) = 0 where p(x) = 0",
-    "rows i.i.d.",
-    CHOSEN_ELSEWHERE,
-)
-
-
-def _marginal(alpha: float) -> Guarantee:
-    return Guarantee(
-        statement=(
-            f"P(Y in C(X)) >= {at_least(1.0 - alpha)} for a new target row, in finite "
-            "samples, if the weights are the true ratio q(x)/p(x) up to scale; with "
-            "estimated weights no finite-sample claim."
-        ),
-        kind="marginal",
-        lower=1.0 - alpha,
-        reference="Tibshirani, Barber, Candes & Ramdas (2019), Corollary 1",
-        assumptions=_ASSUMPTIONS,
-    )
-
-
-def _given_calibration(alpha: float, confidence: float) -> Guarantee:
-    return Guarantee(
-        statement=(
-            f"with probability >= {at_least(confidence)} over the calibration draw, "
-            f"coverage of target rows given the calibration rows is >= "
-            f"{at_least(1.0 - alpha)}, if the weights are the true ratio up to scale."
-        ),
-        kind="training-conditional",
-        lower=1.0 - alpha,
-        confidence=confidence,
-        reference="rejection sampling, then Vovk (2012), Prop. 2a",
-        assumptions=(*_ASSUMPTIONS, "no w(x) exceeds the bound given"),
-    )
-
-
-def _bound(args: Arguments, value: float | None, weights: FloatArray) -> float:
+def _read_bound(args: Arguments, value: float | None, weights: FloatArray) -> float:
     must = "a positive number that no weight exceeds, given with confidence="
     if value is None:
         args.invalid("weight_bound", must, "None")
@@ -426,10 +432,3 @@ def _bound(args: Arguments, value: float | None, weights: FloatArray) -> float:
             "weight_bound", must, f"{bound:g}, and a weight of {weights.max():g}"
         )
     return bound
-
-
-def _thresholds(
-    scores: FloatArray, weights: FloatArray, own: FloatArray, level: float
-) -> FloatArray:
-    levels: Any = np.full(own.shape, level)
-    return quantiles_with_atoms(scores, weights, levels, own)

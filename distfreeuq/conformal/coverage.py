@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from distfreeuq import bounds
 from distfreeuq._base.array_types import BoolMatrix, Classes, FloatArray, IntArray
+from distfreeuq.conformal.guarantees import coverage_intervals
 from distfreeuq.guarantees import Guarantee
 from distfreeuq.results import Result, read_only
 
@@ -30,8 +31,8 @@ class CoverageResult(Result):
         Their ratio; nan if there are no rows.
     interval : ndarray (2,)
         Clopper-Pearson interval of the coverage.
-    confidence : float
-        The interval's level.
+    level : float
+        The intervals' level.
     nominal : float or None
         The coverage the sets were made for.
     mean_size : float
@@ -61,7 +62,7 @@ class CoverageResult(Result):
     n_covered: int
     coverage: float
     interval: FloatArray
-    confidence: float
+    level: float
     nominal: float | None
     mean_size: float
     size_counts: IntArray
@@ -92,61 +93,36 @@ class CoverageResult(Result):
         import pandas as pd
 
         sizes = np.flatnonzero(self.size_counts)
-        n = [self.n, *self.class_counts, *self.size_counts[sizes]]
-        covered = [self.n_covered, *self.class_covered, *self.size_covered[sizes]]
+        n = np.concatenate([self.class_counts, self.size_counts[sizes]])
+        covered = np.concatenate([self.class_covered, self.size_covered[sizes]])
+        low, high = bounds.clopper_pearson(covered, n, 1.0 - self.level)
         frame = pd.DataFrame(
             {
                 "stratum": ["all"]
                 + ["class"] * len(self.classes)
                 + ["size"] * sizes.size,
                 "value": pd.Series(["", *self.classes, *sizes.tolist()], dtype=object),
-                "n": np.asarray(n, dtype=np.int64),
-                "covered": np.asarray(covered, dtype=np.int64),
+                "n": np.concatenate([[self.n], n]),
+                "covered": np.concatenate([[self.n_covered], covered]),
             }
         )
         frame["coverage"] = frame["covered"] / frame["n"].where(frame["n"] > 0)
-        low, high = bounds.clopper_pearson(
-            frame["covered"].to_numpy(), frame["n"].to_numpy(), 1.0 - self.confidence
-        )
-        frame["low"], frame["high"] = low, high
+        frame["low"] = np.concatenate([self.interval[:1], low])
+        frame["high"] = np.concatenate([self.interval[1:], high])
         return frame
 
     def summary(self) -> Summary:
         """Return coverage and its strata as a statsmodels ``Summary``."""
-        from distfreeuq._base import printing
-        from distfreeuq._base.printing import Table, class_name, number
+        from distfreeuq.conformal.summary import summarize_coverage
 
-        level = f"{100 * self.confidence:g}%"
-        nominal = "not known" if self.nominal is None else number(self.nominal)
-        facts = [
-            ("Rows", str(self.n)),
-            ("Coverage", number(self.coverage)),
-            (f"{level} interval", _interval(*self.interval)),
-            ("Nominal coverage", nominal),
-            ("Mean set size", number(self.mean_size, 3)),
-            ("Empty sets", str(self.n_empty)),
-        ]
-        frame = self.to_frame()
+        return summarize_coverage(self)
 
-        def rows(stratum: str) -> list[list[str]]:
-            part = frame[frame["stratum"] == stratum]
-            columns = (part[name].tolist() for name in part.columns[1:])
-            return [
-                [class_name(value), str(n)]
-                + ([number(share), _interval(low, high)] if n else ["-", "-"])
-                for value, n, _, share, low, high in zip(*columns, strict=True)
-            ]
-
-        headers = ["n", "coverage", f"{level} interval"]
-        return printing.summarise(
-            "Coverage of prediction sets",
-            facts,
-            [
-                Table(["true class", *headers], rows("class")),
-                Table(["set size", *headers], rows("size")),
-            ],
-            printing.guarantee_notes(self.guarantee),
-        )
+    @staticmethod
+    def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
+        """Return today's fields from those in files of format 1."""
+        fields = dict(fields)
+        fields["level"] = fields.pop("confidence")
+        return fields
 
     def plot(self, ax: Axes | None = None, *, kind: str = "sizes") -> Axes:
         """Draw the distribution of set sizes, or coverage by class.
@@ -172,19 +148,19 @@ def measure_coverage(
     labels: IntArray,
     classes: Classes,
     nominal: float | None,
-    confidence: float,
+    level: float,
 ) -> CoverageResult:
     """Count hits in all rows, by true class and by set size."""
     n, n_classes = mask.shape
     covered = mask[np.arange(n), labels]
     n_covered = int(covered.sum())
-    low, high = bounds.clopper_pearson(n_covered, n, 1.0 - confidence)
+    low, high = bounds.clopper_pearson(n_covered, n, 1.0 - level)
     return CoverageResult(
         n=n,
         n_covered=n_covered,
         coverage=n_covered / n if n else float("nan"),
         interval=read_only(np.array([low, high], dtype=np.float64)),
-        confidence=confidence,
+        level=level,
         nominal=nominal,
         mean_size=float(sizes.mean()) if n else float("nan"),
         size_counts=read_only(np.bincount(sizes, minlength=n_classes + 1)),
@@ -192,22 +168,5 @@ def measure_coverage(
         class_counts=read_only(np.bincount(labels, minlength=n_classes)),
         class_covered=read_only(np.bincount(labels[covered], minlength=n_classes)),
         classes=classes,
-        guarantee=Guarantee(
-            statement=(
-                f"each interval covers the sets' true coverage on its stratum, for "
-                f"this calibration, with probability >= {confidence:g}; the intervals "
-                "are not simultaneous."
-            ),
-            kind="confidence interval",
-            reference="Clopper and Pearson (1934)",
-            assumptions=(
-                "rows i.i.d.",
-                "rows used neither to fit the classifier nor to calibrate",
-            ),
-            confidence=confidence,
-        ),
+        guarantee=coverage_intervals(level),
     )
-
-
-def _interval(low: float, high: float) -> str:
-    return f"[{low:.4f}, {high:.4f}]"

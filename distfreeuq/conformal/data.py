@@ -22,10 +22,6 @@ from distfreeuq.conformal.nonconformity import NestedScore, as_score, true_label
 from distfreeuq.exceptions import SmallCalibrationWarning
 from distfreeuq.results import read_only
 
-PAPER_A = "Podkopaev & Ramdas (2021)"
-CHOSEN_ELSEWHERE = "the classifier, the score and alpha were chosen without these rows"
-SAME_GIVEN_LABEL = "label shift: p(x | y) is the same in source and target"
-
 
 @dataclass(frozen=True, slots=True)
 class CalibrationScores:
@@ -110,11 +106,9 @@ def calibration_scores(
 
 
 def warn_small(message: str) -> None:
-    """Warn, from the line of the user's call, that thresholds are infinite."""
-    warnings.warn(message, SmallCalibrationWarning, stacklevel=4)
+    """Warn that thresholds are infinite, from the line of the user's call.
 
-
-def name_some(classes: Classes, which: IntArray) -> str:
-    """Return the names of a few classes for a message, and how many more there are."""
-    names = ", ".join(repr(classes[k]) for k in which[:5])
-    return names + (f" and {which.size - 5} more" if which.size > 5 else "")
+    The call is that of a public function, which calls a fit, which calls the function
+    that words the message.
+    """
+    warnings.warn(message, SmallCalibrationWarning, stacklevel=5)

@@ -16,21 +16,14 @@ from distfreeuq._base.array_types import (
     IntArray,
     RandomState,
 )
+from distfreeuq._base.class_labels import name_classes
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_sample
-from distfreeuq.conformal.data import (
-    CHOSEN_ELSEWHERE,
-    PAPER_A,
-    SAME_GIVEN_LABEL,
-    CalibrationScores,
-    calibration_scores,
-    name_some,
-    warn_small,
-)
+from distfreeuq.conformal import guarantees
+from distfreeuq.conformal.data import CalibrationScores, calibration_scores, warn_small
+from distfreeuq.conformal.guarantees import STATED_CONFIDENCE
 from distfreeuq.conformal.nonconformity import NestedScore
 from distfreeuq.conformal.p_values import weighted_p_values
-from distfreeuq.conformal.results import ConformalResult
-from distfreeuq.conformal.split_sets import STATED_CONFIDENCE
-from distfreeuq.guarantees import Guarantee, at_least
+from distfreeuq.conformal.results import ClassThresholdResult, ConformalResult
 from distfreeuq.results import read_only
 
 if TYPE_CHECKING:
@@ -38,14 +31,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LabelConditionalResult(ConformalResult):
+class LabelConditionalConformalResult(ClassThresholdResult):
     """Label-conditional conformal sets.
 
     Attributes
     ----------
     ranks : ndarray (K,)
-        Of each class's threshold among its own scores; one more than the class's rows
-        stands for an infinite threshold.
+        Rank of each class's threshold among its own scores; one more than the class's
+        rows stands for an infinite threshold.
     score_labels : ndarray (n,)
         The labels of `scores`, as column numbers.
     class_lower : ndarray (K,)
@@ -93,7 +86,7 @@ def label_conditional_conformal(
     confidence: float | None = None,
     classes: ArrayLike | None = None,
     rng: RandomState = None,
-) -> LabelConditionalResult:
+) -> LabelConditionalConformalResult:
     """Prediction sets that cover every class at its own level, under any label shift.
 
     Parameters
@@ -122,12 +115,13 @@ def label_conditional_conformal(
     k = ceil((1 - alpha_y)(n_y + 1)), infinite if k > n_y: such classes are in every set
     and named in a `SmallCalibrationWarning`. Coverage given Y = y is at least
     1 - alpha_y, hence at least 1 - sum_y q_y alpha_y for every target prior q, also for
-    classes that the source lacks (paper A, eq. 10). With `confidence`, ranks are the
-    PAC ranks at (1 - confidence) / K each.
+    classes that the source lacks [1]_. With `confidence`, ranks are the PAC ranks at
+    (1 - confidence) / K each.
 
     References
     ----------
-    .. [A] Podkopaev and Ramdas (2021), UAI. Eq. (10).
+    .. [1] Podkopaev and Ramdas (2021), "Distribution-free uncertainty quantification
+       for classification under label shift", UAI. Eq. (10).
 
     Examples
     --------
@@ -154,13 +148,23 @@ def label_conditional_conformal(
         classes=classes,
         rng=rng,
     )
-    n_classes = len(calibration.classes)
-    alphas = args.alphas(alpha, n_classes)
-    counts = calibration.counts
+    alphas = args.alphas(alpha, len(calibration.classes))
+    if confidence is not None:
+        confidence = args.probability(confidence, "confidence")
+    return fit_label_conditional(calibration, alphas, confidence, np.ndim(alpha) == 0)
+
+
+def fit_label_conditional(
+    calibration: CalibrationScores,
+    alphas: FloatArray,
+    confidence: float | None,
+    one_alpha: bool,
+) -> LabelConditionalConformalResult:
+    """Return label-conditional sets; `one_alpha` if one level was given for all."""
+    n_classes, counts = alphas.size, calibration.counts
     if confidence is None:
         ranks = [conformal_rank(int(n), a) for n, a in zip(counts, alphas, strict=True)]
     else:
-        confidence = args.probability(confidence, "confidence")
         share = (1.0 - confidence) / n_classes
         ranks = [
             bounds.pac_rank(int(n), a, share)
@@ -176,13 +180,13 @@ def label_conditional_conformal(
     if not enough.all():
         _warn_small(calibration, alphas, np.flatnonzero(~enough), confidence)
 
-    return LabelConditionalResult(
+    return LabelConditionalConformalResult(
         title="Label-conditional conformal prediction sets",
         thresholds=read_only(thresholds),
-        alpha=float(alphas[0]) if np.ndim(alpha) == 0 else read_only(alphas),
+        alpha=float(alphas[0]) if one_alpha else read_only(alphas),
         confidence=confidence,
-        guarantee=_guarantee(alphas, confidence),
-        further=(_each_class_by_itself(),),
+        guarantee=guarantees.every_class(alphas, confidence),
+        further=(guarantees.each_class_by_itself(),),
         ranks=read_only(rank_array),
         score_labels=read_only(calibration.labels),
         class_lower=read_only(
@@ -212,55 +216,8 @@ def _warn_small(
     else:
         share = (1.0 - confidence) / alphas.size
         enough = bounds.pac_smallest_sample(level, share)
+    named = name_classes(calibration.classes, small)
     warn_small(
-        f"too few calibration rows of {name_some(calibration.classes, small)}: every "
-        f"set will hold them. At least {enough} rows of a class are needed for "
-        f"alpha={level:g}."
-    )
-
-
-def _each_class_by_itself() -> Guarantee:
-    return Guarantee(
-        statement=(
-            f"given the calibration rows, 'coverage >=' holds for each class by itself "
-            f"with probability >= {STATED_CONFIDENCE:g} over their draw (i.i.d. rows)."
-        ),
-        kind="training-conditional",
-        confidence=STATED_CONFIDENCE,
-        reference="Vovk (2012): Beta law of coverage",
-        assumptions=(SAME_GIVEN_LABEL, "rows i.i.d.", CHOSEN_ELSEWHERE),
-    )
-
-
-def _guarantee(alphas: FloatArray, confidence: float | None) -> Guarantee:
-    same = bool((alphas == alphas[0]).all())
-    lower = 1.0 - float(alphas.max())
-    level = at_least(lower) if same else "1 - alpha_y"
-    everywhere = (
-        f"hence P(Y in C(X)) >= {at_least(lower)} whatever the target's class "
-        "proportions"
-    )
-    if confidence is None:
-        statement = (
-            f"P(Y in C(X) | Y = y) >= {level} for every class y, in finite samples; "
-            f"{everywhere}."
-        )
-    else:
-        statement = (
-            f"with probability >= {at_least(confidence)} over the calibration draw, "
-            f"coverage of every class y given the calibration rows is >= {level}; "
-            f"{everywhere}."
-        )
-    return Guarantee(
-        statement=statement,
-        kind="class-conditional" if confidence is None else "training-conditional",
-        lower=lower,
-        confidence=confidence,
-        reference=f"{PAPER_A}, eq. (10)"
-        + ("" if confidence is None else "; Vovk (2012), union over classes"),
-        assumptions=(
-            SAME_GIVEN_LABEL,
-            "rows of a class are exchangeable" if confidence is None else "rows i.i.d.",
-            CHOSEN_ELSEWHERE,
-        ),
+        f"too few calibration rows of {named}: every set will hold them. At least "
+        f"{enough} rows of a class are needed for alpha={level:g}."
     )

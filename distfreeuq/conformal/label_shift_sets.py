@@ -1,4 +1,4 @@
-"""Conformal prediction under label shift: thresholds by class (paper A, eq. 8-9)."""
+"""Conformal prediction under label shift: thresholds by class from weighted scores."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ from distfreeuq._base.array_types import (
     IntArray,
     RandomState,
 )
+from distfreeuq._base.arrays import listed
+from distfreeuq._base.class_labels import name_classes
 from distfreeuq._base.random_streams import stream
 from distfreeuq._numerics.sample_weights import effective_sample_size
-from distfreeuq.conformal import guarantees as claims
-from distfreeuq.conformal.data import (
-    CalibrationScores,
-    calibration_scores,
-    name_some,
-    warn_small,
-)
+from distfreeuq.conformal import guarantees
+from distfreeuq.conformal.data import CalibrationScores, calibration_scores, warn_small
 from distfreeuq.conformal.nonconformity import NestedScore
 from distfreeuq.conformal.p_values import weighted_p_values
-from distfreeuq.conformal.results import ConformalResult
-from distfreeuq.conformal.stratified import expected_excess, stratified_pac_threshold
-from distfreeuq.conformal.thinning import thinned_pac_threshold
-from distfreeuq.conformal.thresholds import label_shift_thresholds
-from distfreeuq.conformal.union import union_thresholds
+from distfreeuq.conformal.results import ClassThresholdResult, ConformalResult
+from distfreeuq.conformal.thresholds import (
+    expected_excess,
+    label_shift_thresholds,
+    stratified_pac_threshold,
+    thinned_pac_threshold,
+    union_thresholds,
+)
 from distfreeuq.exceptions import DistFreeWarning
-from distfreeuq.guarantees import Guarantee
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.results import LabelShiftResult
 from distfreeuq.results import read_only
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LabelShiftConformalResult(ConformalResult):
+class LabelShiftConformalResult(ClassThresholdResult):
     """Label-shift conformal sets.
 
     Attributes
@@ -75,10 +74,8 @@ class LabelShiftConformalResult(ConformalResult):
             Arguments("ConformalResult.p_values").invalid(
                 "robust", "False in the fit: union sets have no p-values", "True"
             )
-        finite = np.where(np.isinf(self.label_weight), 0.0, self.label_weight)
-        return weighted_p_values(
-            scores, self.scores, finite[self.score_labels], self.label_weight
-        )
+        row_weights = _finite(self.label_weight)[self.score_labels]
+        return weighted_p_values(scores, self.scores, row_weights, self.label_weight)
 
     def _facts(self) -> list[tuple[str, str]]:
         weights = (
@@ -158,8 +155,8 @@ def label_shift_conformal(
     each with its label's weight w(Y_i), and the weight w(y) at +inf. What is
     guaranteed:
 
-    - known weights: coverage >= 1 - alpha in finite samples (paper A, Thm 2);
-    - estimated weights: in the limit (Cor. 1; its no-jump assumption is not needed), or
+    - known weights: coverage >= 1 - alpha in finite samples (Theorem 2 of [1]_);
+    - estimated weights: in the limit (Corollary 1, without its no-jump assumption), or
       with ``independent=True`` at least 1 - alpha - TV(q_hat, q) with the total
       variation bounded from the region of the weights;
     - ``robust=True``: coverage >= 1 - alpha - delta with estimated weights. The true
@@ -174,7 +171,8 @@ def label_shift_conformal(
 
     References
     ----------
-    .. [A] Podkopaev and Ramdas (2021), UAI. Eq. (8)-(9), Theorem 2, Corollary 1.
+    .. [1] Podkopaev and Ramdas (2021), "Distribution-free uncertainty quantification
+       for classification under label shift", UAI. Eq. (8)-(9), Theorem 2, Corollary 1.
 
     Examples
     --------
@@ -200,7 +198,7 @@ def label_shift_conformal(
         classes=classes,
         rng=rng,
     )
-    level = args.alpha(alpha)
+    alpha = args.alpha(alpha)
     robust = args.flag(robust, "robust")
     delta = args.probability(delta, "delta")
     independent = args.flag(independent, "independent")
@@ -215,92 +213,148 @@ def label_shift_conformal(
 
     estimate = label_weight if isinstance(label_weight, LabelShiftResult) else None
     if estimate is not None and tuple(estimate.classes) != tuple(calibration.classes):
-        must = f"for the classes {list(calibration.classes)[:8]}"
-        args.invalid("label_weight", must, f"weights for {list(estimate.classes)[:8]}")
+        must = f"for the classes {listed(calibration.classes)}"
+        args.invalid("label_weight", must, f"weights for {listed(estimate.classes)}")
     if robust:
-        return _robust(args, calibration, label_weight, level, delta)
+        region = _read_region(args, label_weight, len(calibration.classes), delta)
+        return fit_label_shift_union(calibration, region, estimate, alpha, delta)
     if isinstance(label_weight, Box | Polytope):
         must = "weights; a region of them serves with robust=True"
         args.invalid("label_weight", must, repr(label_weight))
-
-    known = estimate is None or estimate.known
     given: Any = label_weight if estimate is None else estimate.label_weight
     weights = args.label_weights(given, len(calibration.classes), calibration.labels)
-    finite = np.where(np.isinf(weights), 0.0, weights)
-    row_weights = finite[calibration.labels]
-    pac_method = None
     if confidence is not None:
-        if not known:
+        if estimate is not None and not estimate.known:
             must = (
                 "None with estimated weights: no theorem gives coverage for the draw "
                 "at hand. label_conditional_conformal has it under any label shift"
             )
             args.invalid("confidence", must, f"{confidence:g}")
-        prior = None if estimate is None else estimate.target_prior
-        threshold, pac_method = _pac_threshold(
-            calibration,
-            finite,
-            prior,
-            level,
-            1.0 - confidence,
-            stream(rng, "thin", args.caller),
+        generator = stream(rng, "thin", args.caller)
+        return fit_label_shift_pac(
+            calibration, weights, estimate, alpha, confidence, generator
         )
-        thresholds = np.where(np.isinf(weights), np.inf, threshold)
-        guarantee: Guarantee = claims.given_calibration(level, confidence, pac_method)
-    else:
-        thresholds = label_shift_thresholds(
-            calibration.scores, calibration.labels, weights, level
-        )
-        if known:
-            guarantee = claims.known_weights(calibration, weights, level)
-        elif independent:
-            assert estimate is not None
-            guarantee = claims.independent_weights(estimate, level, delta)
-        else:
-            guarantee = claims.estimated_weights(level)
-    _warn_infinite(calibration, thresholds, weights, level, pac_method)
+    delta_if_independent = delta if independent else None
+    return fit_label_shift(calibration, weights, estimate, alpha, delta_if_independent)
 
+
+def _read_region(
+    args: Arguments, given: Any, n_classes: int, delta: float
+) -> Box | Polytope:
+    """Return the region of the weights: the estimate's, or the given one."""
+    must = "what bbse, rlls or mlls returned, or a region, with robust=True"
+    region: Box | Polytope
+    if isinstance(given, LabelShiftResult):
+        if given.known:
+            args.invalid("label_weight", must, "known weights, which need no region")
+        region = given._region(delta)
+    elif isinstance(given, Box | Polytope):
+        region = given
+    else:
+        args.invalid("label_weight", must, "an array of weights")
+    if region.n_classes != n_classes:
+        args.invalid("label_weight", f"for {n_classes} classes", f"{region.n_classes}")
+    return region
+
+
+def fit_label_shift(
+    calibration: CalibrationScores,
+    weights: FloatArray,
+    estimate: LabelShiftResult | None,
+    alpha: float,
+    delta: float | None,
+) -> LabelShiftConformalResult:
+    """Return the sets of these weights.
+
+    Parameters
+    ----------
+    calibration : CalibrationScores
+    weights : ndarray (K,)
+    estimate : LabelShiftResult or None
+        Where the weights are from; None if they were given as numbers.
+    alpha : float
+    delta : float or None
+        A number if the weights were estimated on independent rows: the probability
+        with which the bound on their error may fail.
+    """
+    thresholds = label_shift_thresholds(
+        calibration.scores, calibration.labels, weights, alpha
+    )
+    if estimate is None or estimate.known:
+        guarantee = guarantees.known_weights(calibration, weights, alpha)
+    elif delta is not None:
+        guarantee = guarantees.independent_weights(estimate, alpha, delta)
+    else:
+        guarantee = guarantees.estimated_weights(alpha)
+    _warn_infinite(calibration, thresholds, weights, alpha, None)
     return LabelShiftConformalResult(
         title="Label-shift conformal prediction sets",
         thresholds=read_only(thresholds),
-        alpha=level,
-        confidence=confidence,
+        alpha=alpha,
+        confidence=None,
         guarantee=guarantee,
         further=(),
         label_weight=read_only(weights),
         weights_from="known" if estimate is None else estimate.method,
         robust=False,
         score_labels=read_only(calibration.labels),
-        ess=effective_sample_size(row_weights),
+        ess=effective_sample_size(_finite(weights)[calibration.labels]),
+        pac_method=None,
+        **calibration.fields(),
+    )
+
+
+def fit_label_shift_pac(
+    calibration: CalibrationScores,
+    weights: FloatArray,
+    estimate: LabelShiftResult | None,
+    alpha: float,
+    confidence: float,
+    generator: np.random.Generator,
+) -> LabelShiftConformalResult:
+    """Return the training-conditional sets of known weights.
+
+    `estimate` holds the target prior, if that is known and not only the weights.
+    """
+    finite = _finite(weights)
+    prior = None if estimate is None else estimate.target_prior
+    threshold, pac_method = _pac_threshold(
+        calibration, finite, prior, alpha, 1.0 - confidence, generator
+    )
+    thresholds = np.where(np.isinf(weights), np.inf, threshold)
+    _warn_infinite(calibration, thresholds, weights, alpha, pac_method)
+    return LabelShiftConformalResult(
+        title="Label-shift conformal prediction sets",
+        thresholds=read_only(thresholds),
+        alpha=alpha,
+        confidence=confidence,
+        guarantee=guarantees.label_shift_given_calibration(
+            alpha, confidence, pac_method
+        ),
+        further=(),
+        label_weight=read_only(weights),
+        weights_from="known" if estimate is None else estimate.method,
+        robust=False,
+        score_labels=read_only(calibration.labels),
+        ess=effective_sample_size(finite[calibration.labels]),
         pac_method=pac_method,
         **calibration.fields(),
     )
 
 
-def _robust(
-    args: Arguments,
+def fit_label_shift_union(
     calibration: CalibrationScores,
-    given: Any,
+    region: Box | Polytope,
+    estimate: LabelShiftResult | None,
     alpha: float,
     delta: float,
 ) -> LabelShiftConformalResult:
-    """Return the union sets over the region of the weights."""
-    must = "what bbse, rlls or mlls returned, or a region, with robust=True"
-    source: str
-    if isinstance(given, LabelShiftResult):
-        if given.known:
-            args.invalid("label_weight", must, "known weights, which need no region")
-        region, source = given.region(delta), given.method
-    elif isinstance(given, Box | Polytope):
-        region, source = given, "given region"
-    else:
-        args.invalid("label_weight", must, "an array of weights")
-    n_classes = len(calibration.classes)
-    if region.n_classes != n_classes:
-        args.invalid("label_weight", f"for {n_classes} classes", f"{region.n_classes}")
+    """Return the union sets over a region of the weights.
 
+    `estimate` is where the region is from, None if it was given.
+    """
     if region.is_empty:
-        thresholds = np.full(n_classes, np.inf)
+        thresholds = np.full(len(calibration.classes), np.inf)
         warnings.warn(
             f"no weights are compatible with the data at delta={delta:g}: label shift "
             "is contradicted, and every set will hold every label.",
@@ -313,17 +367,17 @@ def _robust(
         )
         _warn_infinite(calibration, thresholds, None, alpha, None)
     plug_in = None
-    if isinstance(given, LabelShiftResult) and not given.singular:
-        plug_in = read_only(np.asarray(given.label_weight))
+    if estimate is not None and not estimate.singular:
+        plug_in = read_only(np.asarray(estimate.label_weight))
     return LabelShiftConformalResult(
         title="Label-shift conformal prediction sets, robust",
         thresholds=read_only(thresholds),
         alpha=alpha,
         confidence=None,
-        guarantee=claims.union(region.finite_sample, alpha, delta),
+        guarantee=guarantees.union(region.finite_sample, alpha, delta),
         further=(),
         label_weight=plug_in,
-        weights_from=source,
+        weights_from="given region" if estimate is None else estimate.method,
         robust=True,
         score_labels=read_only(calibration.labels),
         ess=None
@@ -332,6 +386,11 @@ def _robust(
         pac_method=None,
         **calibration.fields(),
     )
+
+
+def _finite(weights: FloatArray) -> FloatArray:
+    """Return the weights of the calibration rows: an infinite one has no rows."""
+    return np.where(np.isinf(weights), 0.0, weights)
 
 
 def _pac_threshold(
@@ -344,7 +403,7 @@ def _pac_threshold(
 ) -> tuple[float, str]:
     """Return a training-conditional threshold and how it was found.
 
-    Rejection or stratification: chosen by the counts and weights, never by the scores.
+    By rejection or by stratification: the choice sees counts and weights, not scores.
     """
     bound = float(weights.max())
     expected = int(calibration.counts @ weights / bound)
@@ -377,13 +436,13 @@ def _warn_infinite(
     alpha: float,
     pac_method: str | None,
 ) -> None:
-    """Warn of classes that are in every set for want of data."""
+    """Warn of classes that are in every set because there are too few rows."""
     always = np.isinf(thresholds)
     if weights is not None:
-        always &= np.isfinite(weights)  # an infinite weight asks for it
+        always &= np.isfinite(weights)  # with an infinite weight it is meant to be so
     if not always.any():
         return
-    named = name_some(calibration.classes, np.flatnonzero(always))
+    named = name_classes(calibration.classes, np.flatnonzero(always))
     message = (
         f"too few calibration rows for alpha={alpha:g}: every set will hold {named}."
     )

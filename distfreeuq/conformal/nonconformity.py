@@ -81,7 +81,7 @@ class APS(NestedScore):
 
     References
     ----------
-    Romano, Sesia and Candes (2020), NeurIPS; paper A, eq. (6).
+    Romano, Sesia and Candes (2020), NeurIPS; Podkopaev and Ramdas (2021), UAI, eq. (6).
 
     Examples
     --------
@@ -120,7 +120,7 @@ class RAPS(NestedScore):
     code: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        """Refuse parameters under which the sets would not be nested."""
+        """Check the parameters: with others the sets would not be nested."""
         args = Arguments("RAPS")
         must = "a non-negative finite number"
         penalty = args.number(self.penalty, "penalty", must, low=0.0, high=1e300)
@@ -157,7 +157,7 @@ class SAPS(NestedScore):
     code: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
-        """Refuse parameters under which the sets would not be nested."""
+        """Check the parameters: with others the sets would not be nested."""
         must = "a non-negative finite number"
         weight = Arguments("SAPS").number(
             self.weight, "weight", must, low=0.0, high=1e300

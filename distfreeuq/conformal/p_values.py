@@ -1,4 +1,4 @@
-"""Conformal p-values: how much calibration mass looks at least as strange."""
+"""Conformal p-values: the share of calibration mass with scores at least as large."""
 
 import numpy as np
 
@@ -18,11 +18,11 @@ def weighted_p_values(
     Parameters
     ----------
     scores : ndarray (m, K)
-        Of the labels asked about.
+        Scores of the labels whose p-values are wanted.
     sorted_scores, weights : ndarray (n,)
         The calibration rows', ascending in the scores.
     own_weight : float or ndarray that broadcasts with `scores`
-        The asked-about label's own mass; infinite gives 1, as does total mass 0.
+        The label's own mass; the p-value is 1 if it is infinite or the total mass is 0.
     """
     mass_from = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
     n_below = np.empty(scores.size, dtype=np.int64)

@@ -98,6 +98,7 @@ class ConformalResult(Result):
             f"K={len(self.classes)}>"
         )
 
+    @abstractmethod
     def predict(
         self,
         probs: ArrayLike,
@@ -122,9 +123,8 @@ class ConformalResult(Result):
         PredictionSets
             A row's set depends on that row and its uniform alone.
         """
-        rows, u = self._rows(probs, rng, uniforms, "predict")
-        return self._sets(rows, u, self.thresholds, one_per_row=False)
 
+    @abstractmethod
     def p_values(
         self,
         probs: ArrayLike,
@@ -146,12 +146,6 @@ class ConformalResult(Result):
         rng, uniforms
             As in `predict`.
         """
-        rows, u = self._rows(probs, rng, uniforms, "p_values")
-        return self._p_values_of(all_label_scores(self.score, rows, u))
-
-    @abstractmethod
-    def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
-        """Return the p-values of labels with these scores, shape (n, K)."""
 
     @abstractmethod
     def _facts(self) -> list[tuple[str, str]]:
@@ -230,34 +224,55 @@ class ConformalResult(Result):
 
     def summary(self) -> Summary:
         """Return thresholds and what they guarantee, as a statsmodels ``Summary``."""
-        from distfreeuq._base import printing
-        from distfreeuq._base.printing import Table, class_name, number
+        from distfreeuq.conformal.summary import summarize_conformal
 
-        def cell(value: object) -> str:
-            if isinstance(value, bool | np.bool_):
-                return "yes" if value else "no"
-            return number(value) if isinstance(value, float) else str(value)
-
-        frame = self.to_frame()
-        rows = [
-            [class_name(row[0]), *(cell(value) for value in row[1:])]
-            for row in frame.itertuples(index=False)
-        ]
-        headers = {"always": "always in the set"}
-        table = Table([headers.get(name, name) for name in frame.columns], rows)
-        facts = [
-            ("Score", self.score.describe(self.randomized)),
-            ("Miscoverage alpha", self._alpha_text()),
-            ("Never empty", "yes" if self.never_empty else "no"),
-            ("Calibration rows", str(self.n)),
-            ("Classes", str(len(self.classes))),
-        ]
-        notes = printing.guarantee_notes(self.guarantee)
-        notes[1:1] = [("Also", also.statement) for also in self.further]
-        return printing.summarise(self.title, facts + self._facts(), [table], notes)
+        return summarize_conformal(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the calibration scores and the threshold."""
         from distfreeuq import plots
 
         return plots.calibration_scores(self, ax=ax)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ClassThresholdResult(ConformalResult):
+    """A rule whose thresholds are the same for every new row."""
+
+    def predict(
+        self,
+        probs: ArrayLike,
+        *,
+        rng: RandomState = None,
+        uniforms: ArrayLike | None = None,
+    ) -> PredictionSets:
+        """Prediction sets for new rows.
+
+        Parameters
+        ----------
+        probs, rng, uniforms
+            As in `ConformalResult.predict`.
+        """
+        rows, u = self._rows(probs, rng, uniforms, "predict")
+        return self._sets(rows, u, self.thresholds, one_per_row=False)
+
+    def p_values(
+        self,
+        probs: ArrayLike,
+        *,
+        rng: RandomState = None,
+        uniforms: ArrayLike | None = None,
+    ) -> FloatMatrix:
+        """Conformal p-value of every label, shape (n, K).
+
+        Parameters
+        ----------
+        probs, rng, uniforms
+            As in `ConformalResult.p_values`.
+        """
+        rows, u = self._rows(probs, rng, uniforms, "p_values")
+        return self._p_values_of(all_label_scores(self.score, rows, u))
+
+    @abstractmethod
+    def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
+        """Return the p-values of labels with these scores, shape (n, K)."""

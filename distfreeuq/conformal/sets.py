@@ -37,7 +37,7 @@ class PredictionSets(Result):
     nominal : float or None
         The coverage the sets were made for.
     guarantee : Guarantee or NoGuarantee
-        That of the fit which made them.
+        What the fit that made them guarantees.
 
     Examples
     --------
@@ -126,31 +126,9 @@ class PredictionSets(Result):
 
     def summary(self) -> Summary:
         """Return how large the sets are, and each class's share of them."""
-        from distfreeuq._base import printing
-        from distfreeuq._base.printing import Table, class_name, number
+        from distfreeuq.conformal.summary import summarize_sets
 
-        n, n_classes = self.mask.shape
-        nominal = "not known" if self.nominal is None else number(self.nominal)
-        mean = number(float(self.sizes.mean()), 3) if n else "-"
-        facts = [
-            ("Rows", str(n)),
-            ("Classes", str(n_classes)),
-            ("Nominal coverage", nominal),
-            ("Mean set size", mean),
-            ("Empty sets", str(int((self.sizes == 0).sum()))),
-            ("Sets of one label", str(int((self.sizes == 1).sum()))),
-        ]
-        counts = self.mask.sum(axis=0)
-        rows = [
-            [class_name(name), str(count), number(count / n) if n else "-"]
-            for name, count in zip(self.classes, counts, strict=True)
-        ]
-        return printing.summarise(
-            "Prediction sets",
-            facts,
-            [Table(["class", "sets with it", "share of rows"], rows)],
-            printing.guarantee_notes(self.guarantee),
-        )
+        return summarize_sets(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the distribution of set sizes."""

@@ -10,25 +10,18 @@ from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatMatrix, RandomState
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_sample
-from distfreeuq.conformal.data import (
-    CHOSEN_ELSEWHERE,
-    PAPER_A,
-    CalibrationScores,
-    calibration_scores,
-    warn_small,
-)
+from distfreeuq.conformal import guarantees
+from distfreeuq.conformal.data import CalibrationScores, calibration_scores, warn_small
+from distfreeuq.conformal.guarantees import STATED_CONFIDENCE
 from distfreeuq.conformal.nonconformity import NestedScore
 from distfreeuq.conformal.p_values import weighted_p_values
-from distfreeuq.conformal.results import ConformalResult
-from distfreeuq.guarantees import Guarantee, at_least, at_most
+from distfreeuq.conformal.results import ClassThresholdResult
+from distfreeuq.guarantees import Guarantee
 from distfreeuq.results import read_only
-
-STATED_CONFIDENCE = 0.95
-"""Of the training-conditional statement that is printed without being asked for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SplitConformalResult(ConformalResult):
+class SplitConformalResult(ClassThresholdResult):
     """Split conformal sets: one threshold, the rank-th smallest calibration score.
 
     Attributes
@@ -96,16 +89,17 @@ def split_conformal(
     if k > n it is infinite, every set holds every label, and a
     `SmallCalibrationWarning` says which n would be enough. If calibration and test rows
     are exchangeable, coverage is at least 1 - alpha, and exactly k / (n + 1) if no two
-    scores tie (paper A, Thm 1). For i.i.d. rows the coverage given the calibration rows
-    is Beta(k, n + 1 - k), or stochastically larger with ties; `confidence` chooses k by
-    that law.
+    scores tie [1]_. For i.i.d. rows the coverage given the calibration rows is
+    Beta(k, n + 1 - k), or stochastically larger with ties; `confidence` chooses k by
+    that law [2]_.
 
     Ties: only strictly more likely labels count, so tied labels share a score.
 
     References
     ----------
-    .. [A] Podkopaev and Ramdas (2021), "Distribution-free uncertainty quantification
+    .. [1] Podkopaev and Ramdas (2021), "Distribution-free uncertainty quantification
        for classification under label shift", UAI. Eq. (7), Theorem 1.
+    .. [2] Vovk (2012), "Conditional validity of inductive conformal predictors", ACML.
 
     Examples
     --------
@@ -131,30 +125,39 @@ def split_conformal(
         classes=classes,
         rng=rng,
     )
-    level = args.alpha(alpha)
+    alpha = args.alpha(alpha)
     if confidence is not None:
         confidence = args.probability(confidence, "confidence")
+    return fit_split(calibration, alpha, confidence)
 
+
+def fit_split(
+    calibration: CalibrationScores, alpha: float, confidence: float | None
+) -> SplitConformalResult:
+    """Return split conformal sets, the training-conditional ones with `confidence`."""
     n = calibration.n
     if confidence is None:
-        rank = min(conformal_rank(n, level), n + 1)
+        rank = min(conformal_rank(n, alpha), n + 1)
     else:
-        rank = bounds.pac_rank(n, level, 1.0 - confidence)
+        rank = bounds.pac_rank(n, alpha, 1.0 - confidence)
     threshold = calibration.scores[rank - 1] if rank <= n else np.inf
     if rank > n:
-        _warn_small(n, level, confidence)
+        _warn_small(n, alpha, confidence)
 
-    guarantee = _marginal(calibration, level, rank)
     further: tuple[Guarantee, ...] = ()
     if confidence is not None:
-        guarantee = _given_calibration(rank, n, 1.0 - level, confidence)
-    elif rank <= n:
-        covered = bounds.beta_coverage_quantile(n, rank, 1.0 - STATED_CONFIDENCE)
-        further = (_given_calibration(rank, n, covered, STATED_CONFIDENCE),)
+        guarantee = guarantees.split_given_calibration(rank, n, 1.0 - alpha, confidence)
+    else:
+        guarantee = guarantees.split_marginal(calibration, alpha, rank)
+        if rank <= n:
+            covered = bounds.beta_coverage_quantile(n, rank, 1.0 - STATED_CONFIDENCE)
+            further = (
+                guarantees.split_given_calibration(rank, n, covered, STATED_CONFIDENCE),
+            )
     return SplitConformalResult(
         title="Split conformal prediction sets",
         thresholds=read_only(np.full(len(calibration.classes), threshold)),
-        alpha=level,
+        alpha=alpha,
         confidence=confidence,
         guarantee=guarantee,
         further=further,
@@ -172,51 +175,4 @@ def _warn_small(n: int, alpha: float, confidence: float | None) -> None:
     warn_small(
         f"{n} calibration rows are too few for {wanted}: every set will hold every "
         f"label. At least {enough} rows are needed."
-    )
-
-
-def _marginal(calibration: CalibrationScores, alpha: float, rank: int) -> Guarantee:
-    """Return Theorem 1, both sides of it where both hold."""
-    n = calibration.n
-    lower = 1.0 - alpha
-    upper: float | None = min(1.0, lower + 1.0 / (n + 1))
-    claim = f"P(Y in C(X)) >= {at_least(lower)} for a new row, in finite samples"
-    if rank > n:
-        lower = upper = 1.0
-        above = "every set holds every label, so that coverage is 1"
-    elif calibration.never_empty:
-        above, upper = "no upper bound, as the most likely label is always added", None
-    elif calibration.tied:
-        above, upper = "no upper bound, as calibration scores tie", None
-    else:
-        above = f"and <= {at_most(lower + 1.0 / (n + 1))} if scores are continuous"
-    return Guarantee(
-        statement=f"{claim}; {above}.",
-        kind="marginal",
-        lower=lower,
-        upper=upper,
-        reference=f"{PAPER_A}, Thm 1",
-        assumptions=(
-            "the calibration rows and the new row are exchangeable",
-            CHOSEN_ELSEWHERE,
-        ),
-    )
-
-
-def _given_calibration(rank: int, n: int, lower: float, confidence: float) -> Guarantee:
-    """Return a lower bound on coverage from its law given the calibration rows."""
-    return Guarantee(
-        statement=(
-            f"with probability >= {at_least(confidence)} over the calibration draw, "
-            f"coverage given the calibration rows is >= {at_least(lower)} (i.i.d. "
-            "rows)."
-        ),
-        kind="training-conditional",
-        lower=lower,
-        confidence=confidence,
-        reference=f"Vovk (2012): Beta({rank}, {n + 1 - rank}) law of coverage",
-        assumptions=(
-            "the calibration rows and the new row are i.i.d.",
-            CHOSEN_ELSEWHERE,
-        ),
     )

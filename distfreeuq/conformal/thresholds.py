@@ -1,28 +1,38 @@
-"""From calibration scores to thresholds: the procedures in their purest form."""
+"""From calibration scores to thresholds: the procedures in their purest form.
 
+Equation numbers are those of Podkopaev and Ramdas (2021).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 
+from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, IntArray
 from distfreeuq._numerics.quantiles import (
+    SLACK,
     conformal_rank,
     order_statistics_by_label,
     quantiles_with_atoms,
     smallest_order_statistic,
 )
+from distfreeuq.label_shift.inference.regions import Box, Polytope
+from distfreeuq.label_shift.inference.vertices import support_function
 
 
 def exchangeable_threshold(scores: FloatArray, alpha: float) -> float:
-    """Return the threshold of split conformal prediction (paper A, eq. 7)."""
+    """Return the threshold of split conformal prediction (eq. 7)."""
     return smallest_order_statistic(scores, conformal_rank(scores.size, alpha))
 
 
 def label_shift_thresholds(
     scores: FloatArray, labels: IntArray, label_weight: FloatArray, alpha: float
 ) -> FloatArray:
-    """Return the thresholds under label shift, shape (K,) (paper A, eq. 8-9).
+    """Return the thresholds under label shift, shape (K,) (eq. 8-9).
 
     A class of infinite weight, present in the target but not in the source, is in every
     set and leaves the other classes' thresholds as they are.
@@ -38,10 +48,151 @@ def label_shift_thresholds(
 def label_conditional_thresholds(
     scores: FloatArray, labels: IntArray, alphas: FloatArray
 ) -> FloatArray:
-    """Return each class's own exchangeable threshold, shape (K,) (paper A, eq. 10)."""
+    """Return each class's own exchangeable threshold, shape (K,) (eq. 10)."""
     counts = np.bincount(labels, minlength=alphas.size)
     ranks = [conformal_rank(int(n), a) for n, a in zip(counts, alphas, strict=True)]
     return order_statistics_by_label(scores, labels, np.array(ranks, dtype=np.int64))
+
+
+def covariate_shift_thresholds(
+    scores: FloatArray, sample_weight: FloatArray, own_weight: FloatArray, alpha: float
+) -> FloatArray:
+    """Return the thresholds of new rows with weights `own_weight`, shape (m,)."""
+    levels = np.full(own_weight.shape, 1.0 - alpha)
+    return quantiles_with_atoms(scores, sample_weight, levels, own_weight)
+
+
+def union_thresholds(
+    scores: FloatArray, labels: IntArray, region: Box | Polytope, alpha: float
+) -> FloatArray:
+    """Return the largest label-shift threshold over the region, shape (K,).
+
+    If the true weights lie in the region W with probability 1 - delta, then tau_W(y),
+    the largest threshold over W, gives coverage of at least 1 - alpha - delta, even if
+    W was computed from the calibration rows themselves: on that event the union sets
+    contain the sets of the true weights.
+
+    For class y it is the smallest score t at which no weight in the region lacks mass:
+    max_w sum_k w_k c_k(t) <= 0 with c_k(t) = (1 - alpha)(n_k + 1{k = y}) - N_k(t),
+    where N_k(t) counts class k's scores up to t. The maximum (a linear program, or the
+    largest value at a vertex for boxes and few classes) decreases in t, so that a
+    search finds it.
+    The thresholds of the classes lie close together: each search starts from the last
+    one's answer.
+    """
+    n_classes, support = region.n_classes, support_function(region)
+    candidates = np.unique(scores)
+    by_class = [np.sort(scores[labels == k]) for k in range(n_classes)]
+    counts = np.array([own.size for own in by_class], dtype=np.float64)
+    thresholds = np.full(n_classes, np.inf)
+    found = candidates.size // 2
+    for y in range(n_classes):
+        needed = (1.0 - alpha - SLACK) * (counts + (np.arange(n_classes) == y))
+
+        def enough(index: int, needed: FloatArray = needed) -> bool:
+            t = candidates[index]
+            seen = [np.searchsorted(own, t, side="right") for own in by_class]
+            return support(needed - seen) <= 0.0
+
+        found = _first_true(enough, candidates.size, found)
+        if found < candidates.size:
+            thresholds[y] = candidates[found]
+    return thresholds
+
+
+def _first_true(holds: Callable[[int], bool], size: int, guess: int) -> int:
+    """Return the first index at which a monotone condition holds, `size` if none.
+
+    The search moves from the guess in steps that double, then bisects.
+    """
+    low, high = -1, size  # holds nowhere up to `low`, and from `high` on
+    step, index = 1, min(max(guess, 0), size - 1)
+    while low < index < high:
+        if holds(index):
+            high, index = index, index - step
+        else:
+            low, index = index, index + step
+        step *= 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def thinned_pac_threshold(
+    scores: FloatArray,
+    weights: FloatArray,
+    bound: float,
+    alpha: float,
+    delta: float,
+    generator: np.random.Generator,
+) -> tuple[float, int, int]:
+    """Return a training-conditional threshold, its rank, and the number of rows kept.
+
+    Rejection sampling, then the PAC rank: row i is kept with probability w_i / bound.
+    If the weights are the true ratio up to scale and nowhere above the bound, the kept
+    rows are i.i.d. from the target, and the PAC rank among them is valid for the
+    target.
+    """
+    kept = scores[generator.random(scores.size) * bound < weights]
+    rank = bounds.pac_rank(kept.size, alpha, delta)
+    return smallest_order_statistic(kept, rank), rank, int(kept.size)
+
+
+def stratified_pac_threshold(
+    scores: FloatArray,
+    labels: IntArray,
+    target_prior: FloatArray,
+    alpha: float,
+    delta: float,
+) -> float:
+    """Return the smallest t with sum_k q_k CP_low(N_k(t), n_k, delta / K) >= 1 - alpha.
+
+    A training-conditional threshold for a known target prior. Coverage at t is sum_k
+    q_k F_k(t); given the labels, class k's count of scores up to t is binomial.
+    Coverage is monotone in t, so that failing needs the pointwise bound to fail at one
+    point only, and no union over t is paid for.
+    """
+    active = np.flatnonzero(target_prior > 0)
+    by_class = [np.sort(scores[labels == k]) for k in active]
+    counts = np.array([own.size for own in by_class], dtype=np.float64)
+    prior = target_prior[active] / target_prior[active].sum()
+    candidates = np.unique(scores)
+    low, high = -1, candidates.size
+    while high - low > 1:
+        middle = (low + high) // 2
+        t = candidates[middle]
+        hits = np.array([np.searchsorted(own, t, "right") for own in by_class], float)
+        enough = prior @ bounds.clopper_pearson_lower(hits, counts, delta / active.size)
+        low, high = (low, middle) if enough >= 1.0 - alpha else (middle, high)
+    return float(candidates[high]) if high < candidates.size else np.inf
+
+
+def expected_excess(
+    counts: IntArray, target_prior: FloatArray, alpha: float, delta: float
+) -> float:
+    """Return how far beyond 1 - alpha the empirical coverage will have to be.
+
+    From counts alone, as if every class had the same share of scores up to the
+    threshold: the choice between procedures must not look at the scores.
+    """
+    active = target_prior > 0
+    prior = target_prior[active] / target_prior[active].sum()
+    n = counts[active].astype(np.float64)
+    low, high = 0.0, alpha
+
+    def bound(excess: float) -> float:
+        hits = (1.0 - alpha + excess) * n
+        return float(
+            prior @ bounds.clopper_pearson_lower(hits, n, delta / active.sum())
+        )
+
+    if bound(high) < 1.0 - alpha:
+        return np.inf
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if bound(middle) >= 1.0 - alpha else (middle, high)
+    return high
 
 
 def conformal_thresholds(
@@ -67,7 +218,7 @@ def conformal_thresholds(
         Miscoverage level in (0, 1).
     n_classes : int
     method : {"exchangeable", "label-shift", "label-conditional"}
-        Paper A, eq. (7), (8)-(9) or (10).
+        Eq. (7), (8)-(9) or (10) of Podkopaev and Ramdas (2021).
     label_weight : array_like (n_classes,), for ``method="label-shift"``
         w = q/p up to scale. Zero: absent from the target. +inf: absent from the source,
         and then in every set.

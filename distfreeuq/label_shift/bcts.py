@@ -1,4 +1,4 @@
-"""Bias-corrected temperature scaling: what makes a classifier fit for MLLS.
+"""Bias-corrected temperature scaling: the calibration that MLLS needs.
 
 MLLS needs probabilities that are calibrated in the source. BCTS turns f into
 softmax(slope * log f + bias), fitted on the source labels by maximum likelihood; its
@@ -21,17 +21,18 @@ from distfreeuq._numerics.blocks import ROW_SUMS, add_up
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.spd import factor_if_regular
 
+# Smaller probabilities count as this: an exact zero is an underflow of single
+# precision, and its logarithm must be finite.
 FLOOR = float(np.finfo(np.float32).tiny)
-"""Smaller probabilities count as this: an exact zero is an underflow of single
-precision, and its logarithm must be finite."""
 
+# Largest entry of the gradient of the mean loss at which the fit stops.
 TOLERANCE = 1e-7
-"""Of the gradient of the mean loss."""
 
 _MAX_STEPS = 100
 _MAX_HALVINGS = 30
+
+# Every so many-th row is in the smaller problem whose solution a large one starts from.
 _FEWER = 5
-"""Every so many-th row makes the smaller problem that a large one starts from."""
 
 
 @register
@@ -125,7 +126,7 @@ def information(
     ----------
     sums : LossSums
     mean, second_moment : ndarray (K,), (K, K)
-        Of the calibrated probabilities.
+        Moments of the calibrated probabilities.
     """
     n_classes = mean.size
     out = np.empty((n_classes + 1, n_classes + 1))
@@ -140,7 +141,7 @@ def solve_gauged(
 ) -> FloatMatrix:
     """Solve for (bias, slope): absent classes stay, and the biases sum to zero.
 
-    Directions that the data do not tell stay too.
+    Directions that the data do not identify stay too.
     """
     free = np.append(present, True)
     part = hessian[np.ix_(free, free)].copy()
@@ -179,7 +180,7 @@ def fit_bcts(
     start : BiasCorrectedTemperature, optional
         Where to start.
     tolerance : float
-        Of the gradient of the mean loss.
+        Largest entry of the gradient of the mean loss at which the fit stops.
 
     Examples
     --------

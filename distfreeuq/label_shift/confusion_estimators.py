@@ -9,33 +9,33 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
+from distfreeuq._base.class_labels import name_classes
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq.exceptions import IdentificationWarning
 from distfreeuq.label_shift import guarantees
-from distfreeuq.label_shift.confusion import (
-    Confusion,
-    Invertibility,
-    hard_confusion,
-    hard_covariance,
-    invertibility,
-    normalise,
-    soft_confusion,
-    soft_covariance,
-    solve,
-)
+from distfreeuq.label_shift.confusion import Confusion, hard_confusion, soft_confusion
 from distfreeuq.label_shift.data import (
     Predictions,
     Samples,
-    name_classes,
     read_and_predict,
     read_samples,
 )
+from distfreeuq.label_shift.inference.delta_method import (
+    hard_covariance,
+    soft_covariance,
+)
 from distfreeuq.label_shift.inference.shift_test import compare_counts, compare_means
+from distfreeuq.label_shift.linear_solution import (
+    Invertibility,
+    invertibility,
+    normalize,
+    solve,
+)
 from distfreeuq.label_shift.regularized_solution import (
     default_regularization,
-    weights_of,
+    regularized_weights,
 )
-from distfreeuq.label_shift.results import LabelShiftResult
+from distfreeuq.label_shift.results import LabelShiftResult, WeightSolution
 from distfreeuq.results import read_only
 
 
@@ -105,7 +105,7 @@ def bbse(
     samples, names, predictions = _read(
         args, soft, probs, labels, probs_target, classes
     )
-    result = _estimate(samples, predictions, names, None)
+    result = fit_confusion(samples, predictions, names, None)
     if result.raw is None:
         warnings.warn(
             f"{result.notes[0]} rlls and mlls estimate weights nevertheless.",
@@ -177,7 +177,7 @@ def rlls(
         regularization = args.number(
             regularization, "regularization", must, low=0.0, high=largest
         )
-    return _estimate(samples, predictions, names, regularization)
+    return fit_confusion(samples, predictions, names, regularization)
 
 
 def _read(
@@ -189,13 +189,16 @@ def _read(
     return read_and_predict(args, *arrays)
 
 
-def _estimate(
+def fit_confusion(
     samples: Samples,
     predictions: Predictions | None,
     classes: Classes,
     regularization: float | None,
 ) -> LabelShiftResult:
-    """Return the estimate from predicted classes or, without them, soft predictions."""
+    """Return BBSE's estimate or, with a regulariser, RLLS's.
+
+    From predicted classes or, without them, from soft predictions.
+    """
     soft = predictions is None
     if predictions is None:
         confusion = soft_confusion(samples.probs, samples.labels, samples.probs_target)
@@ -207,11 +210,18 @@ def _estimate(
         counts = confusion.joint.sum(axis=0)
     prior = counts / confusion.n
     shape = invertibility(confusion)
-    raw = weights_of(confusion, regularization, singular=shape.singular)
-    clipped = None if raw is None else normalise(raw, prior)
-    unregularised = raw
+    unregularized = solve(confusion, singular=shape.singular)
+    raw = unregularized
     if regularization is not None:
-        unregularised = solve(confusion, singular=shape.singular)
+        raw = regularized_weights(confusion, regularization)
+    solution = None
+    if raw is not None:
+        weight = normalize(raw, prior)
+        solution = WeightSolution(
+            raw=read_only(raw),
+            label_weight=read_only(weight),
+            target_prior=read_only(prior * weight),
+        )
 
     covariance: FloatMatrix | None = None
     if soft:
@@ -224,33 +234,29 @@ def _estimate(
             confusion.n,
             confusion.m,
         )
-        if unregularised is not None:
+        if unregularized is not None:
             covariance = soft_covariance(
-                confusion, unregularised, samples.probs, samples.labels, target_gram
+                confusion, unregularized, samples.probs, samples.labels, target_gram
             )
     else:
         test = compare_counts(confusion.joint.sum(axis=1), confusion.target)
-        if unregularised is not None:
-            covariance = hard_covariance(confusion, unregularised)
+        if unregularized is not None:
+            covariance = hard_covariance(confusion, unregularized)
 
     name = "BBSE" if regularization is None else "RLLS"
     return LabelShiftResult(
         method=f"soft {name}" if soft else name,  # type: ignore[arg-type]
         classes=classes,
-        raw=None if raw is None else read_only(raw),
-        clipped=None if clipped is None else read_only(clipped),
-        proportions=None if clipped is None else read_only(prior * clipped),
+        solution=solution,
         source_prior=read_only(prior),
         source_counts=read_only(counts),
-        n=confusion.n,
-        m=confusion.m,
         covariance=None if covariance is None else read_only(covariance),
         slope_at_zero=None,
         singular=shape.singular,
         condition_number=shape.condition_number,
         confusion=confusion,
         regularization=regularization,
-        prior="labels",
+        prior_from="labels",
         calibration=None,
         samples=samples if soft else None,
         shift_test=test,

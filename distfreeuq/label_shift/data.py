@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -12,8 +12,6 @@ from distfreeuq._base.arguments import Arguments, UncheckedProbs
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
 from distfreeuq._numerics.row_sums import check_and_predict
-
-_MAX_NAMED = 5
 
 _Found = TypeVar("_Found")
 
@@ -100,12 +98,3 @@ def _read(
         if rows.matrix.shape[0] == 0:
             args.invalid(rows.parameter, "at least one row", "none")
     return Samples(source.matrix, codes, target.matrix), names, (in_source, in_target)
-
-
-def name_classes(classes: Classes, positions: Sequence[int] | IntArray) -> str:
-    """Return "class 'a'", or "classes 'a', 'b' and 3 more"."""
-    names = [repr(classes[int(k)]) for k in positions]
-    shown = ", ".join(names[:_MAX_NAMED])
-    if len(names) > _MAX_NAMED:
-        shown += f" and {len(names) - _MAX_NAMED} more"
-    return f"class {shown}" if len(names) == 1 else f"classes {shown}"

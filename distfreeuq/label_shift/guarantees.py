@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from distfreeuq import references
 from distfreeuq.guarantees import Guarantee
 
-SHIFT = "label shift: p(x | y) is the same in source and target"
-ROWS = "rows i.i.d. within each sample, the two samples independent"
-ELSEWHERE = "the classifier was fitted on other rows"
-OVERLAP = "every class of the target occurs in the source"
-
-_BASICS = (SHIFT, OVERLAP, ROWS, ELSEWHERE)
+_BASICS = (
+    references.LABEL_SHIFT,
+    references.CLASSES_OVERLAP,
+    references.TWO_SAMPLES,
+    references.FITTED_ELSEWHERE,
+)
 
 
 def exact_cells() -> Guarantee:
@@ -21,8 +22,8 @@ def exact_cells() -> Guarantee:
         ),
         kind="confidence interval",
         reference=(
-            "Clopper and Pearson (1934) for each cell; Oettli and Prager (1964) for "
-            "the weights they allow (theory page, 4.3)"
+            f"{references.CLOPPER_PEARSON_1934} for each cell; Oettli and Prager "
+            "(1964) for the weights they allow (theory page, 4.3)"
         ),
         assumptions=_BASICS,
     )
@@ -54,8 +55,8 @@ def likelihood(calibrated: bool) -> Guarantee:
         reference="delta method of the likelihood equations (theory page, 4.6)",
         assumptions=(
             *_BASICS,
-            f"{when}the probabilities are calibrated: P(Y = k | f) = f_k in the source",
-            "true weights positive, classes that can be told apart",
+            f"{when}{references.CALIBRATED}",
+            references.TOLD_APART,
         ),
         finite_sample=False,
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, FloatArray
+from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray
 from distfreeuq.guarantees import NoGuarantee
-from distfreeuq.label_shift.results import LabelShiftResult
+from distfreeuq.label_shift.results import LabelShiftResult, WeightSolution
 from distfreeuq.results import read_only
 
+# Proportions may sum to one up to this much.
 _SUM_TOLERANCE = 1e-6
 
 
@@ -45,27 +46,31 @@ def label_weights(
     args = Arguments("label_weights")
     p = _proportions(args, source_prior, "source_prior")
     q = _proportions(args, target_prior, "target_prior", p.size)
-    names = args.classes(classes, None, p.size)
+    return fit_known(p, q, args.classes(classes, None, p.size))
+
+
+def fit_known(p: FloatArray, q: FloatArray, classes: Classes) -> LabelShiftResult:
+    """Return the weights of source prior p and target prior q."""
     weight = np.zeros(p.size)
     np.divide(q, p, out=weight, where=p > 0)
     weight[(p == 0) & (q > 0)] = np.inf
     return LabelShiftResult(
         method="known",
-        classes=names,
-        raw=read_only(weight),
-        clipped=read_only(weight),
-        proportions=read_only(q),
+        classes=classes,
+        solution=WeightSolution(
+            raw=read_only(weight),
+            label_weight=read_only(weight),
+            target_prior=read_only(q),
+        ),
         source_prior=read_only(p),
         source_counts=read_only(np.zeros(p.size, dtype=np.int64)),
-        n=0,
-        m=0,
         covariance=read_only(np.zeros((p.size, p.size))),
         slope_at_zero=None,
         singular=False,
         condition_number=1.0,
         confusion=None,
         regularization=None,
-        prior="given",
+        prior_from="given",
         calibration=None,
         samples=None,
         shift_test=None,

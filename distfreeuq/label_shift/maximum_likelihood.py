@@ -8,14 +8,15 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray
+from distfreeuq._base.class_labels import name_classes
 from distfreeuq._numerics.gram_sums import gram
-from distfreeuq._numerics.mixture_likelihood import MixtureFit, maximize_likelihood
+from distfreeuq._numerics.mixture_likelihood import MixtureFit
 from distfreeuq.exceptions import DistFreeWarning, IdentificationWarning
 from distfreeuq.label_shift import guarantees
-from distfreeuq.label_shift.bcts import BiasCorrectedTemperature, fit_bcts
-from distfreeuq.label_shift.confusion import Confusion, invertibility, soft_confusion
-from distfreeuq.label_shift.data import Samples, name_classes, read_samples
-from distfreeuq.label_shift.inference.likelihood_covariance import (
+from distfreeuq.label_shift.bcts import fit_bcts
+from distfreeuq.label_shift.confusion import Confusion
+from distfreeuq.label_shift.data import Samples, read_samples
+from distfreeuq.label_shift.inference.likelihood_delta_method import (
     LikelihoodCurvature,
     calibrated_noise,
     covariance_of_weights,
@@ -23,14 +24,13 @@ from distfreeuq.label_shift.inference.likelihood_covariance import (
     prior_noise,
 )
 from distfreeuq.label_shift.inference.shift_test import compare_means
-from distfreeuq.label_shift.results import LabelShiftResult
+from distfreeuq.label_shift.likelihood_solution import solve_likelihood
+from distfreeuq.label_shift.linear_solution import invertibility
+from distfreeuq.label_shift.results import LabelShiftResult, WeightSolution
 from distfreeuq.results import read_only
 
-_NEGLIGIBLE = 1e-30
-"""A mean prediction below this is none."""
-
+# Largest violation of the optimality conditions that passes without a warning.
 _CONVERGED = 1e-6
-"""Largest breach of the optimality conditions that passes without a warning."""
 
 
 def mlls(
@@ -111,23 +111,24 @@ def mlls(
         calibrate = args.choice(calibrate, "calibrate", ["bcts"])
     prior = args.choice(prior, "prior", ["predictions", "labels"])
     samples, names = read_samples(args, probs, labels, probs_target, classes)
+    return fit_mlls(samples, names, calibrate=calibrate is not None, prior_from=prior)
 
+
+def fit_mlls(
+    samples: Samples, classes: Classes, *, calibrate: bool, prior_from: str
+) -> LabelShiftResult:
+    """Return MLLS's estimate; warnings point at the line that called the caller."""
     calibration = None
-    if calibrate is not None:
+    if calibrate:
         calibration = fit_bcts(samples.probs, samples.labels)
-    calibrated = _calibrated(samples, calibration)
-    confusion = soft_confusion(
-        calibrated.probs, calibrated.labels, calibrated.probs_target
-    )
-    counts = samples.class_counts
-    p = _source_prior(confusion, prior)
-    fit = maximize_likelihood(calibrated.probs_target, p)
-    weight = _ratio(fit.prior, p)
+    solution = solve_likelihood(samples, calibration, prior_from)
+    calibrated, confusion = solution.calibrated, solution.confusion
+    fit, p, weight = solution.fit, solution.source_prior, solution.weight
 
     curvature = curvature_at(calibrated.probs_target, weight, p)
     source_gram = gram(calibrated.probs)
     if calibration is None:
-        noise = prior_noise(confusion, source_gram, prior)
+        noise = prior_noise(confusion, source_gram, prior_from)
     else:
         noise = calibrated_noise(
             samples, calibrated, confusion, source_gram, calibration, weight, curvature
@@ -141,76 +142,33 @@ def mlls(
         confusion.n,
         confusion.m,
     )
-    notes = _notes(fit, confusion, p, curvature, names)
-    _warn(notes)
+    notes = _notes(fit, confusion, p, curvature, classes)
+    for kind, note in notes:
+        if kind is not None:
+            warnings.warn(note, kind, stacklevel=3)
     return LabelShiftResult(
         method="MLLS",
-        classes=names,
-        raw=read_only(weight),
-        clipped=read_only(weight),
-        proportions=read_only(fit.prior),
+        classes=classes,
+        solution=WeightSolution(
+            raw=read_only(weight),
+            label_weight=read_only(weight),
+            target_prior=read_only(fit.prior),
+        ),
         source_prior=read_only(p),
-        source_counts=read_only(counts),
-        n=confusion.n,
-        m=confusion.m,
+        source_counts=read_only(samples.class_counts),
         covariance=read_only(covariance),
         slope_at_zero=read_only(_slope_at_zero(fit, curvature, p)),
         singular=bool(curvature.flat.any()),
         condition_number=invertibility(confusion).condition_number,
         confusion=confusion,
         regularization=None,
-        prior=prior,
+        prior_from=prior_from,
         calibration=calibration,
         samples=samples,
         shift_test=test,
         notes=tuple(note for _, note in notes),
         guarantee=guarantees.likelihood(calibration is not None),
     )
-
-
-def refit_mlls(
-    samples: Samples,
-    source: FloatArray,
-    target: FloatArray,
-    *,
-    calibration: BiasCorrectedTemperature | None,
-    prior: str,
-) -> tuple[FloatArray | None, FloatArray]:
-    """Return weights and source prior with each row counted as often as it was drawn.
-
-    A calibration is fitted again, from the given one on.
-    """
-    if calibration is not None:
-        calibration = fit_bcts(samples.probs, samples.labels, source, calibration)
-    calibrated = _calibrated(samples, calibration)
-    confusion = soft_confusion(
-        calibrated.probs, calibrated.labels, calibrated.probs_target, (source, target)
-    )
-    p = _source_prior(confusion, prior)
-    fit = maximize_likelihood(calibrated.probs_target, p, target)
-    return _ratio(fit.prior, p), p
-
-
-def _calibrated(
-    samples: Samples, calibration: BiasCorrectedTemperature | None
-) -> Samples:
-    if calibration is None:
-        return samples
-    return Samples(
-        calibration.apply(samples.probs),
-        samples.labels,
-        calibration.apply(samples.probs_target),
-    )
-
-
-def _source_prior(confusion: Confusion, prior: str) -> FloatArray:
-    p = np.array(confusion.matrix.sum(axis=0 if prior == "labels" else 1))
-    p[p < _NEGLIGIBLE] = 0.0
-    return p
-
-
-def _ratio(q: FloatArray, p: FloatArray) -> FloatArray:
-    return np.divide(q, p, out=np.zeros(p.size), where=p > 0)
 
 
 def _slope_at_zero(
@@ -281,11 +239,3 @@ def _notes(
             )
         )
     return notes
-
-
-def _warn(
-    notes: list[tuple[type[DistFreeWarning] | None, str]],
-) -> None:
-    for kind, note in notes:
-        if kind is not None:
-            warnings.warn(note, kind, stacklevel=3)

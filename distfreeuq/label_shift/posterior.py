@@ -1,4 +1,4 @@
-"""From source posteriors to target posteriors (paper A, eq. 16)."""
+"""From source to target posteriors: Podkopaev and Ramdas (2021), eq. (16)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_and_reweight(
     probs : ndarray (n, K)
     label_weight, target_prior : ndarray (K,)
     tolerance : float
-        Of the sums of the rows.
+        How far a row's sum may be from one.
     out : ndarray (n, K)
 
     Returns

@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
-from distfreeuq.label_shift.confusion import Confusion, solve
+from distfreeuq.label_shift.confusion import Confusion
 
+# The constants of the authors' code.
 _CONFIDENCE = 0.05
 _SCALE = 0.01 * 3.0
 
@@ -26,7 +27,7 @@ def default_regularization(n: int, n_classes: int) -> float:
     return _SCALE * (2 * log / (3 * n) + math.sqrt(2 * log / n))
 
 
-def regularised_solution(c: FloatMatrix, b: FloatArray, delta: float) -> FloatArray:
+def minimize_regularized(c: FloatMatrix, b: FloatArray, delta: float) -> FloatArray:
     """Return the theta that minimises |C theta - b| + delta |theta|.
 
     Where both norms are positive, (C'C + t I) theta = C'b with
@@ -50,9 +51,9 @@ def regularised_solution(c: FloatMatrix, b: FloatArray, delta: float) -> FloatAr
     Examples
     --------
     >>> import numpy as np
-    >>> from distfreeuq.label_shift.regularized_solution import regularised_solution
+    >>> from distfreeuq.label_shift.regularized_solution import minimize_regularized
     >>> c, b = np.diag([0.5, 0.25]), np.array([0.1, -0.1])
-    >>> [regularised_solution(c, b, t).round(3).tolist() for t in (0.1, 0.35, 1)]
+    >>> [minimize_regularized(c, b, t).round(3).tolist() for t in (0.1, 0.35, 1)]
     [[0.2, -0.4], [0.084, -0.061], [0.0, 0.0]]
     """
     from scipy.optimize import brentq
@@ -72,7 +73,7 @@ def regularised_solution(c: FloatMatrix, b: FloatArray, delta: float) -> FloatAr
         weight = weight / np.abs(weight).max()
         return float(np.linalg.norm(s * weight) / np.linalg.norm(weight))
 
-    # what C cannot reach of b stays a residual, however small theta's price is
+    # the part of b outside the range of C stays a residual, however small delta is
     reachable = not np.any(np.abs(beta[~regular]) > 1e-14 * size)
     if reachable or delta == 0.0:
         inverse = np.divide(beta, s, out=np.zeros_like(beta), where=regular)
@@ -87,16 +88,8 @@ def regularised_solution(c: FloatMatrix, b: FloatArray, delta: float) -> FloatAr
     return theta(math.exp(brentq(lambda x: ratio(x) - delta, low, high, xtol=1e-14)))
 
 
-def weights_of(
-    confusion: Confusion, regularization: float | None, *, singular: bool | None = None
-) -> FloatArray | None:
-    """Return BBSE's weights as solved or, with a regulariser, RLLS's.
-
-    None for BBSE with a singular confusion matrix. RLLS is the regularised solution of
-    C (w - 1) = mu - C 1.
-    """
-    if regularization is None:
-        return solve(confusion, singular=singular)
+def regularized_weights(confusion: Confusion, regularization: float) -> FloatArray:
+    """Return RLLS's weights: the regularised solution of C (w - 1) = mu - C 1."""
     c = confusion.matrix
     b = confusion.frequencies - c.sum(axis=1)
-    return 1.0 + regularised_solution(c, b, regularization)
+    return 1.0 + minimize_regularized(c, b, regularization)

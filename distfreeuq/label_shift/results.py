@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from distfreeuq._base.array_types import (
     IntArray,
     RandomState,
 )
+from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import stream
 from distfreeuq._numerics.sample_weights import effective_sizes
 from distfreeuq.exceptions import InputError
@@ -23,15 +25,26 @@ from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.label_shift.bcts import BiasCorrectedTemperature
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.data import Samples
+from distfreeuq.label_shift.inference.anderson_rubin import anderson_rubin_intervals
 from distfreeuq.label_shift.inference.delta_method import (
     delta_errors,
     delta_intervals,
-    region_of,
-    resampled_weights,
 )
-from distfreeuq.label_shift.inference.intervals import percentile_intervals
+from distfreeuq.label_shift.inference.finite_sample_regions import (
+    exact_region,
+    norm_region,
+)
 from distfreeuq.label_shift.inference.regions import Box, Polytope
+from distfreeuq.label_shift.inference.resampled_weights import (
+    Refit,
+    percentile_intervals,
+    refit_likelihood,
+    refit_soft,
+    resample_counts,
+    resample_rows,
+)
 from distfreeuq.label_shift.inference.shift_test import ShiftTest
+from distfreeuq.label_shift.linear_solution import solve
 from distfreeuq.label_shift.posterior import check_and_reweight, reweight
 from distfreeuq.results import Result, read_only
 
@@ -42,8 +55,28 @@ if TYPE_CHECKING:
 
 Method = Literal["BBSE", "soft BBSE", "RLLS", "soft RLLS", "MLLS", "known"]
 
+# One minus the level of the intervals in the frame, the summary and the plot.
 TABLE_ALPHA = 0.05
-"""Of the intervals in the frame, the summary and the plot."""
+
+
+@register
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightSolution:
+    """Weights that are identified.
+
+    Attributes
+    ----------
+    raw : ndarray (K,)
+        The weights as solved.
+    label_weight : ndarray (K,)
+        Clipped at zero, and divided by sum_k p_k w_k.
+    target_prior : ndarray (K,)
+        The target's class proportions that they imply.
+    """
+
+    raw: FloatArray
+    label_weight: FloatArray
+    target_prior: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -56,21 +89,16 @@ class LabelShiftResult(Result):
         "BBSE", "soft BBSE", "RLLS", "soft RLLS", "MLLS" or "known".
     classes : sequence
         Class names by position.
-    raw : ndarray (K,) or None
-        The weights as solved, before clipping; None if they are not identified.
-    clipped : ndarray (K,) or None
-        The weights that `label_weight` gives out.
-    proportions : ndarray (K,) or None
-        The target's class proportions that `target_prior` gives out.
+    solution : WeightSolution or None
+        What `raw`, `label_weight` and `target_prior` return; None if the weights are
+        not identified.
     source_prior : ndarray (K,)
         p: label frequencies, or MLLS's mean predictions.
     source_counts : ndarray (K,)
         Source rows by class; zeros for known priors.
-    n, m : int
-        Rows of source and target; 0 for known priors.
     covariance : ndarray (K, K) or None
-        Of `raw`, by the delta method; for RLLS that of the unregularised solution. None
-        where it does not exist.
+        Covariance of `raw` by the delta method; for RLLS that of the unregularised
+        solution. None where it does not exist.
     slope_at_zero : ndarray (K,) or None
         MLLS: how fast the target's log-likelihood falls as a weight that is zero
         increases; 0 for positive weights.
@@ -78,20 +106,22 @@ class LabelShiftResult(Result):
         Whether the estimating equation is singular: a confusion matrix that cannot be
         inverted, or a likelihood that is flat in some direction.
     condition_number : float
-        Of the confusion matrix (MLLS: of the calibrated mean predictions by class).
+        That of the confusion matrix (MLLS: of the calibrated mean predictions by
+        class).
     confusion : Confusion or None
         Confusion matrix and target predictions.
     regularization : float or None
-        RLLS's.
-    prior : str
+        The regulariser of RLLS.
+    prior_from : str
         Where `source_prior` is from: "labels", "predictions" or "given".
     calibration : BiasCorrectedTemperature or None
-        MLLS's.
+        The calibration of MLLS.
     samples : Samples or None
-        The rows, which the bootstrap of soft predictions and of MLLS needs. They are
-        not copied: do not change them while you use the result.
+        The rows, which the bootstrap of soft predictions and of MLLS needs. The result
+        keeps both matrices in memory, and does not copy them: do not change them while
+        you use it.
     shift_test : ShiftTest or None
-        What `test` gives out.
+        What `test` returns.
     notes : tuple of str
         What a reader of the numbers should know.
     guarantee : Guarantee or NoGuarantee
@@ -111,20 +141,16 @@ class LabelShiftResult(Result):
 
     method: Method
     classes: Classes
-    raw: FloatArray | None
-    clipped: FloatArray | None
-    proportions: FloatArray | None
+    solution: WeightSolution | None
     source_prior: FloatArray
     source_counts: IntArray
-    n: int
-    m: int
     covariance: FloatMatrix | None
     slope_at_zero: FloatArray | None
     singular: bool
     condition_number: float
     confusion: Confusion | None
     regularization: float | None
-    prior: str
+    prior_from: str
     calibration: BiasCorrectedTemperature | None
     samples: Samples | None
     shift_test: ShiftTest | None
@@ -142,6 +168,21 @@ class LabelShiftResult(Result):
         return self.method == "known"
 
     @property
+    def n(self) -> int:
+        """Source rows; 0 for known priors."""
+        return 0 if self.confusion is None else self.confusion.n
+
+    @property
+    def m(self) -> int:
+        """Target rows; 0 for known priors."""
+        return 0 if self.confusion is None else self.confusion.m
+
+    @property
+    def raw(self) -> FloatArray | None:
+        """The weights as solved, before clipping; None if they are not identified."""
+        return None if self.solution is None else self.solution.raw
+
+    @property
     def label_weight(self) -> FloatArray:
         """The weights, shape (K,): non-negative, with sum_k p_k w_k = 1.
 
@@ -152,7 +193,7 @@ class LabelShiftResult(Result):
         InputError
             If BBSE's confusion matrix is singular, so that it has no solution.
         """
-        return self._identified(self.clipped)
+        return self._identified().label_weight
 
     @property
     def target_prior(self) -> FloatArray:
@@ -163,16 +204,16 @@ class LabelShiftResult(Result):
         InputError
             As `label_weight`.
         """
-        return self._identified(self.proportions)
+        return self._identified().target_prior
 
-    def _identified(self, values: FloatArray | None) -> FloatArray:
-        if values is None:
+    def _identified(self) -> WeightSolution:
+        if self.solution is None:
             raise InputError(
                 f"{self.method} has no weights here: its confusion matrix is singular. "
                 "rlls and mlls estimate weights nevertheless; region() holds as ever, "
                 "and so does label_shift_conformal with robust=True."
             )
-        return values
+        return self.solution
 
     @property
     def kappa(self) -> float:
@@ -198,10 +239,12 @@ class LabelShiftResult(Result):
 
         For RLLS those of the unregularised solution: the regularised one varies less,
         at the price of a bias that no standard error shows. +inf where the weights are
-        not identified, 0 for known priors. Of a weight that MLLS puts at zero, at most
-        the weight at which the likelihood has fallen to 1/e.
+        not identified, 0 for known priors. For a weight that MLLS puts at zero it is at
+        most the weight at which the likelihood has fallen to 1/e.
         """
-        return read_only(delta_errors(self))
+        return read_only(
+            delta_errors(self.covariance, self.slope_at_zero, len(self.classes))
+        )
 
     def confint(
         self,
@@ -258,23 +301,45 @@ class LabelShiftResult(Result):
             if self.method == "MLLS":
                 must = "'asymptotic' or 'bootstrap' for MLLS, which has no other"
                 args.invalid("method", must, repr(method))
-            ranges = self.region(alpha).ranges()
+            ranges = self._region(alpha).ranges()
             return np.column_stack([ranges.low, ranges.high])
         if method == "anderson-rubin":
             if self.confusion is None or self.confusion.soft:
                 must = "another one where predictions are soft"
                 args.invalid("method", must, repr(method))
-            from distfreeuq.label_shift.inference.anderson_rubin import (
-                anderson_rubin_intervals,
-            )
-
             return anderson_rubin_intervals(self.confusion, alpha)
         if method == "bootstrap":
             generator = stream(rng, "bootstrap", args.caller)
             return percentile_intervals(
-                resampled_weights(self, n_boot, generator, n_jobs, progress), alpha
+                self._resampled(n_boot, generator, n_jobs, progress), alpha
             )
-        return delta_intervals(self, alpha)
+        return self._delta_intervals(alpha)
+
+    def _delta_intervals(self, alpha: float) -> FloatMatrix:
+        center = self.raw
+        if self.regularization is not None and self.confusion is not None:
+            center = solve(self.confusion)
+        return delta_intervals(
+            center, self.covariance, self.slope_at_zero, len(self.classes), alpha
+        )
+
+    def _resampled(
+        self, n_boot: int, generator: np.random.Generator, n_jobs: int, progress: bool
+    ) -> FloatMatrix:
+        """Return the weights (B, K) of resamples of both samples."""
+        if self.samples is None:
+            assert self.confusion is not None
+            return resample_counts(
+                self.confusion, self.regularization, n_boot, generator, progress
+            )
+        refit: Refit = partial(refit_soft, regularization=self.regularization)
+        if self.method == "MLLS":
+            refit = partial(
+                refit_likelihood,
+                calibration=self.calibration,
+                prior_from=self.prior_from,
+            )
+        return resample_rows(self.samples, refit, n_boot, generator, n_jobs, progress)
 
     def region(self, delta: float) -> Box | Polytope:
         """Return a set that holds all true weights at once, with probability 1 - delta.
@@ -294,7 +359,17 @@ class LabelShiftResult(Result):
             point. Its ``finite_sample`` says which kind of claim it is.
         """
         delta = Arguments("LabelShiftResult.region").probability(delta, "delta")
-        return region_of(self, delta)
+        return self._region(delta)
+
+    def _region(self, delta: float) -> Box | Polytope:
+        if self.known:
+            return Box._unchecked(self.label_weight, self.label_weight, True)
+        if self.method == "MLLS":
+            low, high = self._delta_intervals(delta / len(self.classes)).T
+            return Box._unchecked(low, high, False)
+        assert self.confusion is not None
+        make = norm_region if self.confusion.soft else exact_region
+        return make(self.confusion, delta)
 
     def test(self) -> ShiftTest:
         """Is there a shift? Tests that source and target predictions are alike.
@@ -320,7 +395,9 @@ class LabelShiftResult(Result):
         return self.shift_test
 
     def adapt(self, probs: ArrayLike) -> FloatMatrix:
-        """Target posteriors w_k pi_k / sum_j w_j pi_j from source ones (A, eq. 16).
+        """Target posteriors w_k pi_k / sum_j w_j pi_j from source ones.
+
+        Eq. (16) of Podkopaev and Ramdas (2021).
 
         Parameters
         ----------
@@ -353,7 +430,7 @@ class LabelShiftResult(Result):
         """
         import pandas as pd
 
-        identified = self.clipped is not None
+        identified = self.solution is not None
         nothing = np.full(len(self.classes), np.nan)
         ends = self.confint(TABLE_ALPHA, self._table_method())
         return pd.DataFrame(
@@ -368,14 +445,25 @@ class LabelShiftResult(Result):
             }
         )
 
+    @staticmethod
+    def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
+        """Return today's fields from those in files of format 1."""
+        fields = dict(fields)
+        raw, weight = fields.pop("raw"), fields.pop("clipped")
+        prior = fields.pop("proportions")
+        fields["solution"] = None if raw is None else WeightSolution(raw, weight, prior)
+        fields["prior_from"] = fields.pop("prior")
+        del fields["n"], fields["m"]
+        return fields
+
     def _table_method(self) -> str:
-        return "asymptotic" if self.clipped is not None else "finite-sample"
+        return "asymptotic" if self.solution is not None else "finite-sample"
 
     def summary(self) -> Summary:
         """Return weights, intervals and what is known of them, as a ``Summary``."""
-        from distfreeuq.label_shift.summary import summarise_label_shift
+        from distfreeuq.label_shift.summary import summarize_label_shift
 
-        return summarise_label_shift(self)
+        return summarize_label_shift(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the weights with their 95% intervals."""

@@ -29,7 +29,7 @@ _INTERVALS = {
 }
 
 
-def summarise_label_shift(result: LabelShiftResult) -> Summary:
+def summarize_label_shift(result: LabelShiftResult) -> Summary:
     """Return a row per class, the facts above it, notes and guarantee below."""
     method = result._table_method()
     notes = [("Note", note) for note in result.notes]
@@ -60,7 +60,7 @@ def summarise_label_shift(result: LabelShiftResult) -> Summary:
 
 
 def _facts(result: LabelShiftResult) -> list[tuple[str, str]]:
-    identified = result.clipped is not None
+    identified = result.solution is not None
     facts = [("Classes", str(len(result.classes)))]
     kappa = number(result.kappa, 2) if identified else "-"
     if result.known:
@@ -77,7 +77,7 @@ def _facts(result: LabelShiftResult) -> list[tuple[str, str]]:
     if result.regularization is not None:
         facts.append(("Regularisation", f"{result.regularization:.4g}"))
     if result.method == "MLLS":
-        facts.append(("Source prior from", result.prior))
+        facts.append(("Source prior from", result.prior_from))
     if result.calibration is not None:
         slope = result.calibration.slope
         facts.append(("BCTS temperature", number(1.0 / slope if slope else np.inf)))

@@ -96,7 +96,7 @@ def class_coverage(result: CoverageResult, *, ax: Axes | None = None) -> Axes:
     center = frame["coverage"].to_numpy()
     spread = np.vstack([center - frame["low"], frame["high"] - center])
     ax.errorbar(center, y, xerr=spread, fmt="o", color=BLUE, capsize=3)
-    title = f"Coverage by class with {100 * result.confidence:g}% intervals"
+    title = f"Coverage by class with {100 * result.level:g}% intervals"
     if result.nominal is not None:
         ax.axvline(result.nominal, **NOMINAL)
         title += f" (dashed: nominal {result.nominal:g})"
@@ -139,7 +139,7 @@ def coverage_by_method(
             va="center",
         )
     first = next(iter(results.values()))
-    title = f"Coverage of {first.n} rows with {100 * first.confidence:g}% intervals"
+    title = f"Coverage of {first.n} rows with {100 * first.level:g}% intervals"
     if first.nominal is not None:
         ax.axvline(first.nominal, **NOMINAL)
         title += f" (dashed: nominal {first.nominal:g})"
@@ -184,7 +184,7 @@ def coverage_against_alpha(
     ax.set_xlabel("miscoverage alpha")
     ax.set_ylabel("coverage")
     first = results[0]
-    level = f"{100 * first.confidence:g}% intervals"
+    level = f"{100 * first.level:g}% intervals"
     ax.set_title(
         f"Coverage of {first.n} rows with {level}, and size", fontsize="medium"
     )

@@ -13,21 +13,24 @@ import numpy as np
 import pytest
 
 import distfreeuq as dfu
-from distfreeuq.label_shift.confusion import (
-    Confusion,
-    exact_region,
-    hard_covariance,
-    norm_region,
-    solve,
-)
+from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.inference.anderson_rubin import AndersonRubin
-from distfreeuq.label_shift.inference.intervals import normal_intervals, standard_errors
-from distfreeuq.label_shift.inference.likelihood_covariance import (
+from distfreeuq.label_shift.inference.delta_method import (
+    hard_covariance,
+    normal_intervals,
+    standard_errors,
+)
+from distfreeuq.label_shift.inference.finite_sample_regions import (
+    exact_region,
+    norm_region,
+)
+from distfreeuq.label_shift.inference.likelihood_delta_method import (
     covariance_of_weights,
     curvature_at,
 )
 from distfreeuq.label_shift.inference.regions import Polytope
 from distfreeuq.label_shift.inference.shift_test import compare_counts
+from distfreeuq.label_shift.linear_solution import solve
 from tests.theorem.binomial import Judge, RefutedError
 
 pytestmark = pytest.mark.slow

@@ -15,11 +15,12 @@ from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq.exceptions import DistFreeWarning
 from distfreeuq.label_shift.confusion import Confusion
 
+# Added to the covariance, relatively: at w = 1 the residual and its covariance both
+# vanish along (1, ..., 1).
 _RIDGE = 1e-12
-"""Relative; at w = 1 the residual and its covariance both vanish along (1, ..., 1)."""
 
+# A weight that may be as large as this is reported as unbounded.
 _FAR = 1e6
-"""A weight that may be as large as this may be anything."""
 
 
 class AndersonRubin:
@@ -60,8 +61,8 @@ class AndersonRubin:
     def smallest(self, start: FloatArray, fixed: int | None = None) -> FloatArray:
         """Return the w >= 0 with the smallest statistic, one weight held if `fixed`.
 
-        Least squares of the standardised residuals: around w = 1 the statistic is a
-        valley as narrow as a thread, which only methods of that kind follow.
+        By least squares of the standardised residuals: the statistic is badly
+        conditioned near w = 1, which Gauss-Newton handles and BFGS does not.
         """
         from scipy.optimize import least_squares
 

@@ -1,86 +1,100 @@
-"""Intervals and regions of an estimate: which number of the result each kind needs."""
+"""The delta method: covariance of the weights, standard errors, normal intervals.
+
+For BBSE and RLLS the covariance is here, for MLLS in `likelihood_delta_method`.
+"""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
-
 import numpy as np
+from scipy import special
 
-from distfreeuq._base.array_types import FloatArray, FloatMatrix
-from distfreeuq.label_shift.confusion import exact_region, norm_region, solve
-from distfreeuq.label_shift.inference import resampled_weights as bootstrap
-from distfreeuq.label_shift.inference.intervals import normal_intervals, standard_errors
-from distfreeuq.label_shift.inference.regions import Box, Polytope
-
-if TYPE_CHECKING:
-    from distfreeuq.label_shift.results import LabelShiftResult
+from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
+from distfreeuq._numerics.gram_sums import gram
+from distfreeuq.label_shift.confusion import Confusion
 
 
-def delta_errors(result: LabelShiftResult) -> FloatArray:
+def hard_covariance(confusion: Confusion, w: FloatArray) -> FloatMatrix:
+    """Return the delta-method covariance of BBSE's weights (theory page, 4.5)."""
+    c, mu, cw = confusion.matrix, confusion.frequencies, confusion.matrix @ w
+    source = np.diag(c @ w**2) - np.outer(cw, cw)
+    target = np.diag(mu) - np.outer(mu, mu)
+    return _through_inverse(c, source / confusion.n + target / confusion.m)
+
+
+def soft_covariance(
+    confusion: Confusion,
+    w: FloatArray,
+    probs: FloatMatrix,
+    labels: IntArray,
+    target_gram: FloatMatrix,
+) -> FloatMatrix:
+    """Return the same for soft BBSE: covariances of f(X) w_Y and of f(X')."""
+    n, m, mu = confusion.n, confusion.m, confusion.frequencies
+    cw = confusion.matrix @ w
+    source = gram(probs, np.abs(w)[labels]) / n - np.outer(cw, cw)
+    target = target_gram / m - np.outer(mu, mu)
+    return _through_inverse(confusion.matrix, source / n + target / m)
+
+
+def _through_inverse(c: FloatMatrix, middle: FloatMatrix) -> FloatMatrix:
+    """Return C^-1 M C^-T."""
+    inverse = np.linalg.inv(c)
+    return np.asarray(inverse @ middle @ inverse.T)
+
+
+def delta_errors(
+    covariance: FloatMatrix | None, slope_at_zero: FloatArray | None, n_classes: int
+) -> FloatArray:
     """Return standard errors (K,); at zero at most where the likelihood is at 1/e."""
-    spread = standard_errors(result.covariance, len(result.classes))
-    return np.asarray(np.minimum(spread, _falls_by(result, 1.0)))
+    spread = standard_errors(covariance, n_classes)
+    return np.asarray(np.minimum(spread, _falls_by(1.0, slope_at_zero, n_classes)))
 
 
-def delta_intervals(result: LabelShiftResult, alpha: float) -> FloatMatrix:
+def delta_intervals(
+    center: FloatArray | None,
+    covariance: FloatMatrix | None,
+    slope_at_zero: FloatArray | None,
+    n_classes: int,
+    alpha: float,
+) -> FloatMatrix:
     """Return asymptotic intervals (K, 2).
 
     A weight that MLLS puts at zero ends where the likelihood has fallen by the factor
     alpha / 2: the probability, at that weight, of a target without a row of its class.
     """
-    center = result.raw
-    if result.regularization is not None and result.confusion is not None:
-        center = solve(result.confusion)
-    spread = standard_errors(result.covariance, len(result.classes))
+    spread = standard_errors(covariance, n_classes)
     ends = normal_intervals(center, spread, alpha)
-    ends[:, 1] = np.minimum(ends[:, 1], _falls_by(result, np.log(2.0 / alpha)))
+    fallen = _falls_by(float(np.log(2.0 / alpha)), slope_at_zero, n_classes)
+    ends[:, 1] = np.minimum(ends[:, 1], fallen)
     return ends
 
 
-def _falls_by(result: LabelShiftResult, drop: float) -> FloatArray:
+def _falls_by(
+    drop: float, slope_at_zero: FloatArray | None, n_classes: int
+) -> FloatArray:
     """Return weights by which the log-likelihood has fallen so much, or +inf.
 
     It is concave, so that its tangent at zero is an upper bound.
     """
-    out = np.full(len(result.classes), np.inf)
-    if result.slope_at_zero is not None:
-        np.divide(drop, result.slope_at_zero, out=out, where=result.slope_at_zero > 0)
+    out = np.full(n_classes, np.inf)
+    if slope_at_zero is not None:
+        np.divide(drop, slope_at_zero, out=out, where=slope_at_zero > 0)
     return out
 
 
-def resampled_weights(
-    result: LabelShiftResult,
-    n_boot: int,
-    generator: np.random.Generator,
-    n_jobs: int,
-    progress: bool,
+def standard_errors(covariance: FloatMatrix | None, n_classes: int) -> FloatArray:
+    """Return the root of the diagonal; +inf without a covariance."""
+    if covariance is None:
+        return np.full(n_classes, np.inf)
+    return np.asarray(np.sqrt(np.maximum(np.diag(covariance), 0.0)))
+
+
+def normal_intervals(
+    center: FloatArray | None, std_err: FloatArray, alpha: float
 ) -> FloatMatrix:
-    """Return the weights (B, K) of resamples of both samples."""
-    if result.samples is None:
-        assert result.confusion is not None
-        return bootstrap.resample_counts(
-            result.confusion, result.regularization, n_boot, generator, progress
-        )
-    refit: bootstrap.Refit
-    if result.method == "MLLS":
-        from distfreeuq.label_shift.maximum_likelihood import refit_mlls
-
-        refit = partial(refit_mlls, calibration=result.calibration, prior=result.prior)
-    else:
-        refit = partial(bootstrap.soft_weights, regularization=result.regularization)
-    return bootstrap.resample_rows(
-        result.samples, refit, n_boot, generator, n_jobs, progress
-    )
-
-
-def region_of(result: LabelShiftResult, delta: float) -> Box | Polytope:
-    """Return a region of all weights at level 1 - delta."""
-    if result.known:
-        return Box(result.label_weight, result.label_weight, True)
-    if result.method == "MLLS":
-        low, high = delta_intervals(result, delta / len(result.classes)).T
-        return Box(low, high, False)
-    assert result.confusion is not None
-    make = norm_region if result.confusion.soft else exact_region
-    return make(result.confusion, delta)
+    """Return center -+ z std_err cut off at zero, shape (K, 2); [0, inf) if unknown."""
+    if center is None:
+        center = np.zeros(std_err.size)
+    margin = float(special.ndtri(1.0 - alpha / 2.0)) * std_err
+    ends = np.column_stack([center - margin, center + margin])
+    return np.asarray(np.maximum(ends, 0.0))

@@ -12,8 +12,8 @@ from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
 from distfreeuq.results import read_only
 
+# Membership leans towards the inside by this much, relatively.
 _SLACK = 1e-12
-"""Relative; membership leans towards the inside by this much."""
 
 
 @register
@@ -47,6 +47,13 @@ class Box:
         low = args.vector(self.low, "low", "numbers, one per class")
         high = args.vector(self.high, "high", "numbers, one per class", length=low.size)
         _store(self, low=low, high=high, finite_sample=bool(self.finite_sample))
+
+    @classmethod
+    def _unchecked(cls, low: FloatArray, high: FloatArray, finite_sample: bool) -> Box:
+        """Return a box of arrays that are known to be valid."""
+        box = object.__new__(cls)
+        _store(box, low=low, high=high, finite_sample=finite_sample)
+        return box
 
     def __repr__(self) -> str:
         """Return one line."""
@@ -85,11 +92,15 @@ class Box:
         float
             +inf if unbounded, -inf if the region is empty.
         """
-        d = _point(direction, "Box.support", "direction", self.n_classes)
+        return self._support(
+            _point(direction, "Box.support", "direction", self.n_classes)
+        )
+
+    def _support(self, d: FloatArray) -> float:
         if self.is_empty:
             return -np.inf
         corner = np.where(d > 0, self.high, self.low)
-        # a direction of 0 asks nothing of its class, not even of an infinite end
+        # a class of direction 0 adds nothing, even if its end is infinite
         return float(d[d != 0] @ corner[d != 0])
 
     def ranges(self) -> Box:
@@ -162,6 +173,27 @@ class Polytope:
             finite_sample=bool(self.finite_sample),
         )
 
+    @classmethod
+    def _unchecked(
+        cls,
+        lower: FloatMatrix,
+        upper: FloatMatrix,
+        mu_low: FloatArray,
+        mu_high: FloatArray,
+        finite_sample: bool,
+    ) -> Polytope:
+        """Return a polytope of arrays that are known to be valid."""
+        polytope = object.__new__(cls)
+        _store(
+            polytope,
+            lower=lower,
+            upper=upper,
+            mu_low=mu_low,
+            mu_high=mu_high,
+            finite_sample=finite_sample,
+        )
+        return polytope
+
     def __repr__(self) -> str:
         """Return one line."""
         return f"<Polytope K={self.n_classes} {_kind(self.finite_sample)}>"
@@ -174,9 +206,9 @@ class Polytope:
     @property
     def is_empty(self) -> bool:
         """True if no weights lie in the region: the samples contradict label shift."""
-        if self.contains(self._middle()):  # as a rule, and sooner than a linear program
+        if self._contains(self._middle()):  # usually so, and faster than an LP
             return False
-        return self.support(np.zeros(self.n_classes)) == -np.inf
+        return self._support(np.zeros(self.n_classes)) == -np.inf
 
     def _middle(self) -> FloatArray:
         """Return the solution in the middle of the bounds, cut off at zero."""
@@ -192,7 +224,9 @@ class Polytope:
         ----------
         w : array_like (K,)
         """
-        point = _point(w, "Polytope.contains", "w", self.n_classes)
+        return self._contains(_point(w, "Polytope.contains", "w", self.n_classes))
+
+    def _contains(self, point: FloatArray) -> bool:
         if not np.isfinite(point).all() or (point < 0).any():
             return False
         below = self.lower @ point <= self.mu_high * (1 + _SLACK) + _SLACK
@@ -212,7 +246,11 @@ class Polytope:
             +inf if unbounded, -inf if the region is empty. Should the solver fail,
             +inf: a support too large errs on the safe side.
         """
-        d = _point(direction, "Polytope.support", "direction", self.n_classes)
+        return self._support(
+            _point(direction, "Polytope.support", "direction", self.n_classes)
+        )
+
+    def _support(self, d: FloatArray) -> float:
         return _largest(d, *self._inequalities())
 
     def ranges(self) -> Box:
@@ -226,8 +264,8 @@ class Polytope:
         low = -np.array([_largest(-unit, *inequalities) for unit in units])
         if np.isneginf(high).any() or np.isposinf(low).any():
             high, low = np.full_like(high, -np.inf), np.full_like(low, np.inf)
-        # an LP that failed says +inf, so its lower end is -inf: weights are at least 0
-        return Box(np.maximum(low, 0.0), high, self.finite_sample)
+        # a failed LP returns +inf, and so a lower end of -inf: weights are at least 0
+        return Box._unchecked(np.maximum(low, 0.0), high, self.finite_sample)
 
     def _inequalities(self) -> tuple[FloatMatrix, FloatArray]:
         """Return A, b of {w >= 0 : A w <= b}, without rows that every w >= 0 satisfies.
@@ -257,7 +295,7 @@ def _largest(direction: FloatArray, matrix: FloatMatrix, bound: FloatArray) -> f
             return -np.inf
         if solution.status == 3:
             return np.inf
-        # presolve may only find "infeasible or unbounded": then solve without it
+        # presolve may only find "infeasible or unbounded": solve again without it
     return np.inf
 
 

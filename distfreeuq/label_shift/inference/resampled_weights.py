@@ -1,4 +1,4 @@
-"""Resampled weights: both samples drawn anew, with replacement, and fitted again.
+"""The bootstrap: both samples drawn anew, with replacement, and fitted again.
 
 Hard predictions are counts, and a resample of counts is multinomial. Soft predictions
 and MLLS resample rows: how often each row was drawn is its weight in the same sums.
@@ -14,14 +14,12 @@ import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq._numerics.parallel import in_order
-from distfreeuq.label_shift.confusion import (
-    Confusion,
-    normalise,
-    soft_confusion,
-    solve_many,
-)
+from distfreeuq.label_shift.bcts import BiasCorrectedTemperature, fit_bcts
+from distfreeuq.label_shift.confusion import Confusion, soft_confusion
 from distfreeuq.label_shift.data import Samples
-from distfreeuq.label_shift.regularized_solution import weights_of
+from distfreeuq.label_shift.likelihood_solution import solve_likelihood
+from distfreeuq.label_shift.linear_solution import normalize, solve, solve_many
+from distfreeuq.label_shift.regularized_solution import regularized_weights
 
 Refit: TypeAlias = Callable[
     [Samples, FloatArray, FloatArray], tuple[FloatArray | None, FloatArray]
@@ -29,8 +27,8 @@ Refit: TypeAlias = Callable[
 """Takes the samples and how often each of their rows was drawn; returns the weights as
 solved, or None, and the source prior."""
 
+# So many counts are drawn at a time.
 _BATCH = 1 << 22
-"""Counts drawn at a time."""
 
 
 def resample_counts(
@@ -56,7 +54,7 @@ def resample_counts(
         else:
             raws = np.array(
                 [
-                    weights_of(
+                    regularized_weights(
                         Confusion(square, target, confusion.n, confusion.m, False),
                         regularization,
                     )
@@ -65,7 +63,7 @@ def resample_counts(
             )
         for i, raw, square in zip(rows, raws, squares, strict=True):
             if not np.isnan(raw).any():
-                out[i] = normalise(raw, square.sum(axis=0) / confusion.n)
+                out[i] = normalize(raw, square.sum(axis=0) / confusion.n)
     return out
 
 
@@ -87,22 +85,65 @@ def resample_rows(
     replicates = in_order(resample, generator.spawn(n_boot), n_jobs)
     for i, (raw, prior) in enumerate(_shown(replicates, progress, n_boot)):
         if raw is not None:
-            out[i] = normalise(raw, prior / prior.sum())
+            out[i] = normalize(raw, prior / prior.sum())
     return out
 
 
-def soft_weights(
+def refit_soft(
     samples: Samples,
     source: FloatArray,
     target: FloatArray,
+    *,
     regularization: float | None,
 ) -> tuple[FloatArray | None, FloatArray]:
-    """Return weights of resampled rows, and their label frequencies."""
+    """Return soft BBSE's or RLLS's weights, and the label frequencies."""
     confusion = soft_confusion(
         samples.probs, samples.labels, samples.probs_target, (source, target)
     )
     prior = confusion.matrix.sum(axis=0)
-    return weights_of(confusion, regularization), prior
+    if regularization is None:
+        return solve(confusion), prior
+    return regularized_weights(confusion, regularization), prior
+
+
+def refit_likelihood(
+    samples: Samples,
+    source: FloatArray,
+    target: FloatArray,
+    *,
+    calibration: BiasCorrectedTemperature | None,
+    prior_from: str,
+) -> tuple[FloatArray, FloatArray]:
+    """Return MLLS's weights and source prior.
+
+    A calibration is fitted again, from the given one on.
+    """
+    if calibration is not None:
+        calibration = fit_bcts(samples.probs, samples.labels, source, calibration)
+    solution = solve_likelihood(samples, calibration, prior_from, (source, target))
+    return solution.weight, solution.source_prior
+
+
+def percentile_intervals(replicates: FloatMatrix, alpha: float) -> FloatMatrix:
+    """Return the central 1 - alpha of resampled weights, shape (K, 2).
+
+    Parameters
+    ----------
+    replicates : ndarray (B, K)
+        A row of NaN is a resample without a solution. It could lie anywhere, so it
+        counts as zero for the lower end and as infinite for the upper one.
+    alpha : float
+    """
+    unsolved = np.isnan(replicates)
+    low = np.where(unsolved, 0.0, replicates)
+    high = np.where(unsolved, np.inf, replicates)
+    # order statistics, not averages of two: an infinite one must not make a NaN
+    return np.column_stack(
+        [
+            np.quantile(low, alpha / 2.0, axis=0, method="lower"),
+            np.quantile(high, 1.0 - alpha / 2.0, axis=0, method="higher"),
+        ]
+    )
 
 
 def _one_resample(

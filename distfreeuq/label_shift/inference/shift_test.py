@@ -17,9 +17,9 @@ from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
 from distfreeuq._numerics.spd import factor_if_regular
 
+# A direction whose variance is below this, relative to the predictions' mean square, is
+# one in which they do not vary.
 _RANK = 1e-13
-"""Variance below which a direction of the predictions has none, relative to their mean
-square."""
 
 
 @register
@@ -34,7 +34,7 @@ class ShiftTest:
     df : int
         Its degrees of freedom; 0 if the predictions never vary.
     p_value : float
-        Small: there is a shift, or more than a label shift.
+        If it is small, there is a shift: of the labels, or of more than the labels.
     method : str
     """
 

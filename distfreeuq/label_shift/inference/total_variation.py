@@ -26,9 +26,9 @@ def coverage_with_weights(
 ) -> float:
     """Return 1 - alpha - TV(q_used, q): coverage with weights other than the true.
 
-    With q_used proportional to used * p, Theorem 2 of paper A is exact for the target
-    q_used, and changing the test law to q costs at most their total variation. The
-    weights must be independent of the calibration and test rows.
+    With q_used proportional to used * p, Theorem 2 of Podkopaev and Ramdas (2021) holds
+    exactly for the target q_used, and changing the test law to q costs at most their
+    total variation. The weights must be independent of the calibration and test rows.
     """
     implied = used * source_prior / (used @ source_prior)
     target = true * source_prior / (true @ source_prior)
@@ -62,7 +62,7 @@ def total_variation_bound(
         return 1.0
     box = region.ranges()
     surplus = prior_high @ np.maximum(used / smallest - box.low, 0.0)
-    with np.errstate(invalid="ignore"):  # 0 * inf: a class neither here nor there
+    with np.errstate(invalid="ignore"):  # 0 * inf: class absent from both
         deficits = prior_high * np.maximum(box.high - used / largest, 0.0)
     deficit = np.nan_to_num(deficits, nan=0.0).sum()
     bound = min(1.0, float(surplus), float(deficit))

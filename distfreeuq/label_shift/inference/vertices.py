@@ -1,4 +1,4 @@
-"""The corners of a polytope of weights, for a few classes: then a maximum is a look."""
+"""Vertices of a weight polytope, for few classes: quicker than linear programs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 
 _MAX_CANDIDATES = 20_000
+
+# Corners outside by this much, relatively, are kept, which only enlarges the region.
 _TOLERANCE = 1e-9
-"""Relative: corners this far outside are kept, which can only enlarge the region."""
 
 
 def polytope_vertices(region: Polytope) -> FloatMatrix | None:
@@ -21,10 +22,10 @@ def polytope_vertices(region: Polytope) -> FloatMatrix | None:
 
     Every corner lies on K of the hyperplanes that bound the region, so that solving for
     each choice of K of them finds it. With three classes these are 84 small systems,
-    in place of a linear program for each question.
+    in place of a linear program for each direction.
     """
     n_classes = region.n_classes
-    bounded = (region.lower > 0).any(axis=0).all()  # else a weight may grow for ever
+    bounded = (region.lower > 0).any(axis=0).all()  # else some weight has no limit
     matrix = np.vstack([region.lower, -region.upper, -np.eye(n_classes)])
     bound = np.concatenate([region.mu_high, -region.mu_low, np.zeros(n_classes)])
     if not bounded or comb(bound.size, n_classes) > _MAX_CANDIDATES:
@@ -43,8 +44,8 @@ def polytope_vertices(region: Polytope) -> FloatMatrix | None:
 
 
 def support_function(region: Box | Polytope) -> Callable[[FloatArray], float]:
-    """Return the quickest way to the largest ``direction @ w`` over the region."""
+    """Return a function of the direction: the largest ``direction @ w`` in a region."""
     corners = polytope_vertices(region) if isinstance(region, Polytope) else None
     if corners is None or corners.size == 0:
-        return region.support
+        return region._support
     return lambda direction: float((corners @ direction).max())

@@ -10,8 +10,7 @@ import numpy as np
 from distfreeuq import scenarios
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
 from distfreeuq.conformal.label_shift_sets import label_shift_conformal
-from distfreeuq.conformal.thresholds import label_shift_thresholds
-from distfreeuq.conformal.union import union_thresholds
+from distfreeuq.conformal.thresholds import label_shift_thresholds, union_thresholds
 from distfreeuq.guarantees import Guarantee
 from distfreeuq.label_shift.confusion_estimators import bbse, rlls
 from distfreeuq.label_shift.inference.regions import Box

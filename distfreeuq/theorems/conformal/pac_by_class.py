@@ -12,9 +12,11 @@ from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, Int
 from distfreeuq.conformal.label_conditional_sets import label_conditional_conformal
 from distfreeuq.conformal.label_shift_sets import label_shift_conformal
 from distfreeuq.conformal.results import ConformalResult
-from distfreeuq.conformal.stratified import stratified_pac_threshold
-from distfreeuq.conformal.thinning import thinned_pac_threshold
-from distfreeuq.conformal.thresholds import label_shift_thresholds
+from distfreeuq.conformal.thresholds import (
+    label_shift_thresholds,
+    stratified_pac_threshold,
+    thinned_pac_threshold,
+)
 from distfreeuq.label_shift.known_priors import label_weights
 from distfreeuq.references import VOVK_2012
 from distfreeuq.theorems.conformal.known_weights import ASSUMPTIONS, BASICS

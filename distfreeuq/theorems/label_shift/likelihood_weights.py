@@ -10,8 +10,11 @@ import numpy as np
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
 from distfreeuq._numerics.mixture_likelihood import maximize_likelihood
 from distfreeuq.label_shift.bcts import fit_bcts
-from distfreeuq.label_shift.inference.intervals import normal_intervals, standard_errors
-from distfreeuq.label_shift.inference.likelihood_covariance import (
+from distfreeuq.label_shift.inference.delta_method import (
+    normal_intervals,
+    standard_errors,
+)
+from distfreeuq.label_shift.inference.likelihood_delta_method import (
     covariance_of_weights,
     curvature_at,
 )

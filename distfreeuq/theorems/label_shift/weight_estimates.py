@@ -9,11 +9,12 @@ from functools import partial
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray
-from distfreeuq.label_shift.confusion import Confusion, solve
+from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.confusion_estimators import bbse, rlls
+from distfreeuq.label_shift.linear_solution import solve
 from distfreeuq.label_shift.regularized_solution import (
     default_regularization,
-    weights_of,
+    regularized_weights,
 )
 from distfreeuq.label_shift.results import LabelShiftResult
 from distfreeuq.references import (
@@ -76,7 +77,9 @@ def count_error(
 def regularised(confusion: Confusion) -> FloatArray | None:
     """Return RLLS's weights by its own default."""
     n_classes = confusion.target.size
-    return weights_of(confusion, default_regularization(confusion.n, n_classes))
+    return regularized_weights(
+        confusion, default_regularization(confusion.n, n_classes)
+    )
 
 
 def solved_transposed(confusion: Confusion) -> FloatArray | None:
@@ -180,7 +183,7 @@ def rlls_limits(
             continue
         low = float(np.linalg.norm(theta) / np.linalg.norm(np.linalg.solve(c.T, theta)))
         high = float(np.linalg.norm(c.T @ b) / np.linalg.norm(b))
-        weights = partial(_ridge if squared else weights_of, confusion)
+        weights = partial(_ridge if squared else regularized_weights, confusion)
         share = generator.random()
         near = 1e-6 * (1.0 + np.abs(theta).max())
         below, above = weights(0.99 * low * share), weights(1.01 * high)

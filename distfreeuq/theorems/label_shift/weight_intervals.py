@@ -10,11 +10,16 @@ import numpy as np
 from scipy import special
 
 from distfreeuq._base.array_types import BoolArray, FloatMatrix
-from distfreeuq.label_shift.confusion import Confusion, hard_covariance, solve
+from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.confusion_estimators import bbse, rlls
 from distfreeuq.label_shift.inference.anderson_rubin import AndersonRubin
-from distfreeuq.label_shift.inference.intervals import normal_intervals, standard_errors
+from distfreeuq.label_shift.inference.delta_method import (
+    hard_covariance,
+    normal_intervals,
+    standard_errors,
+)
 from distfreeuq.label_shift.inference.shift_test import compare_counts
+from distfreeuq.label_shift.linear_solution import solve
 from distfreeuq.theorems.draws.weight_draws import (
     GOOD,
     SOURCE,

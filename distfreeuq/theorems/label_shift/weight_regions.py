@@ -11,15 +11,14 @@ import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatMatrix
 from distfreeuq.bounds import clopper_pearson
-from distfreeuq.label_shift.confusion import (
-    Confusion,
-    exact_region,
-    invertibility,
-    norm_region,
-    solve,
-)
+from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.confusion_estimators import bbse
+from distfreeuq.label_shift.inference.finite_sample_regions import (
+    exact_region,
+    norm_region,
+)
 from distfreeuq.label_shift.inference.regions import Box, Polytope
+from distfreeuq.label_shift.linear_solution import invertibility, solve
 from distfreeuq.theorems.draws.weight_draws import (
     GOOD,
     SINGULAR,

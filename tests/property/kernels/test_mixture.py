@@ -10,14 +10,10 @@ from distfreeuq._kernels import _mixture as kernels
 from distfreeuq._numerics.mixture_likelihood import maximize_likelihood
 from distfreeuq._numerics.spd import factor_if_regular
 from distfreeuq.label_shift.bcts import FLOOR, fit_bcts, loss_sums
-from distfreeuq.label_shift.confusion import (
-    Confusion,
-    exact_region,
-    invertibility,
-    normalise,
-    solve,
-)
-from distfreeuq.label_shift.regularized_solution import regularised_solution
+from distfreeuq.label_shift.confusion import Confusion
+from distfreeuq.label_shift.inference.finite_sample_regions import exact_region
+from distfreeuq.label_shift.linear_solution import invertibility, normalize, solve
+from distfreeuq.label_shift.regularized_solution import minimize_regularized
 from tests import reference_kernels as twin
 from tests.property.strategies import scored_rows
 
@@ -215,7 +211,7 @@ def test_hard_bbse_solves_its_equation_or_says_it_cannot(drawn):
         confusion.matrix @ raw, confusion.frequencies, rtol=1e-7, atol=1e-9
     )
     prior = confusion.matrix.sum(axis=0)
-    assert prior @ normalise(raw, prior) == pytest.approx(1.0)
+    assert prior @ normalize(raw, prior) == pytest.approx(1.0)
     if (raw >= 0).all():
         # the solution for the observed counts is compatible with their intervals
         assert exact_region(confusion, 0.1).contains(raw)
@@ -230,7 +226,7 @@ def test_the_regularised_solution_is_stationary(seed, k, singular):
         c[:, 0] = 0.0
     b = rng.normal(size=k) * 0.1
     delta = float(10.0 ** rng.uniform(-4, 0))
-    theta = regularised_solution(c, b, delta)
+    theta = minimize_regularized(c, b, delta)
 
     def objective(t):
         return np.linalg.norm(c @ t - b) + delta * np.linalg.norm(t)

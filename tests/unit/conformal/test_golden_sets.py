@@ -5,7 +5,7 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq.conformal.p_values import weighted_p_values
-from distfreeuq.conformal.union import union_thresholds
+from distfreeuq.conformal.thresholds import union_thresholds
 from distfreeuq.label_shift.inference.regions import Box
 from tests.conftest import read_golden
 

@@ -44,7 +44,7 @@ def test_class_with_too_few_rows_is_named_and_always_in():
             P1, labels, alpha=0.1, classes=["a", "b"], score="lac"
         )
     assert np.isinf(fit.thresholds).tolist() == [True, True]  # 8 rows are too few too
-    with pytest.warns(dfu.SmallCalibrationWarning, match="of 'b':"):
+    with pytest.warns(dfu.SmallCalibrationWarning, match="of class 'b':"):
         fit = dfu.label_conditional_conformal(
             P1, labels, alpha=0.2, classes=["a", "b"], score="lac"
         )
@@ -54,7 +54,7 @@ def test_class_with_too_few_rows_is_named_and_always_in():
 
 
 def test_absent_class_is_legal():
-    with pytest.warns(dfu.SmallCalibrationWarning, match="of 2"):
+    with pytest.warns(dfu.SmallCalibrationWarning, match="of class 2"):
         fit = dfu.label_conditional_conformal(
             np.full((40, 3), 1 / 3), [0, 1] * 20, alpha=0.1, rng=0
         )

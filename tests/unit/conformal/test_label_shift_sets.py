@@ -7,9 +7,11 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq import label_shift_conformal, scenarios
-from distfreeuq.conformal.stratified import stratified_pac_threshold
-from distfreeuq.conformal.thresholds import label_shift_thresholds
-from distfreeuq.conformal.union import union_thresholds
+from distfreeuq.conformal.thresholds import (
+    label_shift_thresholds,
+    stratified_pac_threshold,
+    union_thresholds,
+)
 from distfreeuq.label_shift.inference.total_variation import (
     coverage_with_weights,
     total_variation,
@@ -109,7 +111,7 @@ def test_bad_weights_are_refused(toy, weights):
 def test_small_calibration_is_warned_of_by_name():
     probs = np.tile([[0.6, 0.4], [0.3, 0.7]], (8, 1))
     names = ["sick", "well"] * 8
-    with pytest.warns(dfu.SmallCalibrationWarning, match="hold 'sick'.*About 18"):
+    with pytest.warns(dfu.SmallCalibrationWarning, match="hold class 'sick'.*About 18"):
         label_shift_conformal(probs, names, [9.0, 0.1], classes=["sick", "well"], rng=0)
 
 

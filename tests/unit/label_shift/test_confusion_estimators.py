@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import distfreeuq as dfu
-from distfreeuq.label_shift.confusion import Confusion, hard_covariance
+from distfreeuq.label_shift.confusion import Confusion
+from distfreeuq.label_shift.inference.delta_method import hard_covariance
 
 # ------------------------------------------------------------------------------ BBSE
 

@@ -6,7 +6,7 @@ import pytest
 import distfreeuq as dfu
 from distfreeuq._numerics.mixture_likelihood import maximize_likelihood
 from distfreeuq.label_shift.posterior import reweight
-from distfreeuq.label_shift.regularized_solution import regularised_solution
+from distfreeuq.label_shift.regularized_solution import minimize_regularized
 
 
 def rows_of(joint, predicted):
@@ -60,7 +60,7 @@ def test_rlls(case):
     c, mu = np.array(case["inputs"]["C"]), np.array(case["inputs"]["mu"])
     delta, expected = case["inputs"]["delta"], case["expected"]
     b = mu - c.sum(axis=1)
-    theta = regularised_solution(c, b, delta)
+    theta = minimize_regularized(c, b, delta)
     np.testing.assert_allclose(theta, expected["theta"], rtol=case["tol"], atol=1e-12)
     np.testing.assert_allclose(1 + theta, expected["w"], rtol=case["tol"])
     objective = np.linalg.norm(c @ theta - b) + delta * np.linalg.norm(theta)

@@ -5,12 +5,13 @@ import pytest
 from scipy import special
 
 import distfreeuq as dfu
-from distfreeuq.label_shift.confusion import Confusion, exact_region
+from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.inference.anderson_rubin import (
     AndersonRubin,
     anderson_rubin_intervals,
 )
-from distfreeuq.label_shift.inference.intervals import percentile_intervals
+from distfreeuq.label_shift.inference.finite_sample_regions import exact_region
+from distfreeuq.label_shift.inference.resampled_weights import percentile_intervals
 from distfreeuq.label_shift.inference.shift_test import compare_means
 
 

@@ -1,4 +1,4 @@
-"""The delta method for MLLS: what the noise of both samples does to the weights.
+"""The delta method for MLLS: from the noise of both samples to that of the weights.
 
 The likelihood equations are mean_j s(X_j) = p with s = f / (w . f). Linearised, with
 H = E_Q s s',
@@ -32,11 +32,12 @@ from distfreeuq.label_shift.bcts import (
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.data import Samples
 
+# The likelihood is flat along eigenvectors of H, scaled to unit diagonal, whose
+# eigenvalues are below this.
 _FLAT = 1e-10
-"""Eigenvalue of H, scaled to unit diagonal, below which the likelihood is flat."""
 
+# The target shows no trace of class k if s_k / p_k has a root mean square below this.
 _UNSEEN = 1e-9
-"""Root mean square of s_k / p_k below which the target shows no trace of class k."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,9 @@ class LikelihoodCurvature:
     mean : ndarray (K,)
         Mean of s; equal to p where the weight is positive.
     rows : float
-        Target rows that say something.
+        Target rows with mass on some class of the source.
     flat : ndarray (K,) of bool
-        Classes whose weights the likelihood does not tell.
+        Classes whose weights the likelihood does not identify.
     unseen : ndarray (K,) of bool
         Classes of which the target shows no trace: the likelihood falls in a straight
         line from zero, without curvature.
@@ -76,8 +77,9 @@ def curvature_at(
     density, sums = mixture_sums(probs_target, None, weight)
     rows = m - float(sums[-1])
     if rows == 0.0:
-        zeros, every = np.zeros((n_classes, n_classes)), np.ones(n_classes, dtype=bool)
-        return LikelihoodCurvature(zeros, zeros[0], 0.0, every, ~every, zeros)
+        zeros = np.zeros((n_classes, n_classes))
+        all_flat = np.ones(n_classes, dtype=bool)
+        return LikelihoodCurvature(zeros, zeros[0], 0.0, all_flat, ~all_flat, zeros)
     scale = np.divide(1.0, density, out=np.zeros(m), where=density > 0)
     matrix, mean = gram(probs_target, scale) / rows, sums[:n_classes] / rows
     absent = source_prior == 0
@@ -120,10 +122,10 @@ def covariance_of_weights(
 
 
 def prior_noise(
-    confusion: Confusion, source_gram: FloatMatrix, prior: str
+    confusion: Confusion, source_gram: FloatMatrix, prior_from: str
 ) -> FloatMatrix:
-    """Return the covariance of a source row's part in p: its label or prediction."""
-    if prior == "labels":
+    """Return the covariance of what a source row adds to p: its label or prediction."""
+    if prior_from == "labels":
         frequencies = confusion.matrix.sum(axis=0)
         return np.diag(frequencies) - np.outer(frequencies, frequencies)
     mean = confusion.matrix.sum(axis=1)

@@ -1,0 +1,110 @@
+"""The printed tables of conformal fits, prediction sets and measured coverage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from distfreeuq._base import printing
+from distfreeuq._base.printing import Table, class_name, number
+
+if TYPE_CHECKING:
+    from statsmodels.iolib.summary import Summary
+
+    from distfreeuq.conformal.coverage import CoverageResult
+    from distfreeuq.conformal.results import ConformalResult
+    from distfreeuq.conformal.sets import PredictionSets
+
+
+def summarize_conformal(result: ConformalResult) -> Summary:
+    """Return a row per class, the facts above it, the guarantees below."""
+    frame = result.to_frame()
+    rows = [
+        [class_name(row[0]), *(_cell(value) for value in row[1:])]
+        for row in frame.itertuples(index=False)
+    ]
+    headers = {"always": "always in the set"}
+    table = Table([headers.get(name, name) for name in frame.columns], rows)
+    facts = [
+        ("Score", result.score.describe(result.randomized)),
+        ("Miscoverage alpha", result._alpha_text()),
+        ("Never empty", "yes" if result.never_empty else "no"),
+        ("Calibration rows", str(result.n)),
+        ("Classes", str(len(result.classes))),
+    ]
+    notes = printing.guarantee_notes(result.guarantee)
+    notes[1:1] = [("Also", also.statement) for also in result.further]
+    return printing.summarise(result.title, facts + result._facts(), [table], notes)
+
+
+def summarize_sets(sets: PredictionSets) -> Summary:
+    """Return how large the sets are, and each class's share of them."""
+    n, n_classes = sets.mask.shape
+    facts = [
+        ("Rows", str(n)),
+        ("Classes", str(n_classes)),
+        ("Nominal coverage", _nominal(sets.nominal)),
+        ("Mean set size", number(float(sets.sizes.mean()), 3) if n else "-"),
+        ("Empty sets", str(int((sets.sizes == 0).sum()))),
+        ("Sets of one label", str(int((sets.sizes == 1).sum()))),
+    ]
+    counts = sets.mask.sum(axis=0)
+    rows = [
+        [class_name(name), str(count), number(count / n) if n else "-"]
+        for name, count in zip(sets.classes, counts, strict=True)
+    ]
+    return printing.summarise(
+        "Prediction sets",
+        facts,
+        [Table(["class", "sets with it", "share of rows"], rows)],
+        printing.guarantee_notes(sets.guarantee),
+    )
+
+
+def summarize_coverage(result: CoverageResult) -> Summary:
+    """Return the coverage of all rows above that of each class and each set size."""
+    level = f"{100 * result.level:g}%"
+    facts = [
+        ("Rows", str(result.n)),
+        ("Coverage", number(result.coverage)),
+        (f"{level} interval", _interval(*result.interval)),
+        ("Nominal coverage", _nominal(result.nominal)),
+        ("Mean set size", number(result.mean_size, 3)),
+        ("Empty sets", str(result.n_empty)),
+    ]
+    frame = result.to_frame()
+
+    def rows(stratum: str) -> list[list[str]]:
+        part = frame[frame["stratum"] == stratum]
+        columns = (part[name].tolist() for name in part.columns[1:])
+        return [
+            [class_name(value), str(n)]
+            + ([number(share), _interval(low, high)] if n else ["-", "-"])
+            for value, n, _, share, low, high in zip(*columns, strict=True)
+        ]
+
+    headers = ["n", "coverage", f"{level} interval"]
+    return printing.summarise(
+        "Coverage of prediction sets",
+        facts,
+        [
+            Table(["true class", *headers], rows("class")),
+            Table(["set size", *headers], rows("size")),
+        ],
+        printing.guarantee_notes(result.guarantee),
+    )
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def _nominal(coverage: float | None) -> str:
+    return "not known" if coverage is None else number(coverage)
+
+
+def _interval(low: float, high: float) -> str:
+    return f"[{low:.4f}, {high:.4f}]"

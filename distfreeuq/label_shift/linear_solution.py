@@ -1,0 +1,86 @@
+"""The weights that solve C w = mu, and how well C can be inverted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq.label_shift.confusion import Confusion
+
+# The smallest singular value is called weak within this many standard errors of zero.
+_WEAK = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Invertibility:
+    """How far C is from singular.
+
+    Attributes
+    ----------
+    smallest : float
+        Its smallest singular value.
+    singular : bool
+        True if C is singular to working precision.
+    weak : bool
+        True if the smallest singular value is within its noise of zero.
+    condition_number : float
+        Largest over smallest singular value; +inf if singular.
+    """
+
+    smallest: float
+    singular: bool
+    weak: bool
+    condition_number: float
+
+
+def invertibility(confusion: Confusion) -> Invertibility:
+    """Return how far C is from singular, by one singular value decomposition."""
+    c = confusion.matrix
+    left, values, right = np.linalg.svd(c)
+    u, v, smallest = left[:, -1], right[-1], float(values[-1])
+    # to first order the smallest singular value moves by u' dC v
+    variance = float(u**2 @ c @ v**2 - smallest**2) / confusion.n
+    singular = bool(_are_singular(values))
+    return Invertibility(
+        smallest=smallest,
+        singular=singular,
+        weak=smallest <= _WEAK * math.sqrt(max(variance, 0.0)),
+        condition_number=math.inf if singular else float(values[0] / smallest),
+    )
+
+
+def solve(confusion: Confusion, *, singular: bool | None = None) -> FloatArray | None:
+    """Return the w with C w = mu, None if C is singular, which may be known already."""
+    c = confusion.matrix
+    if singular is None:
+        singular = bool(_are_singular(np.linalg.svd(c, compute_uv=False)))
+    return None if singular else _solutions(c[None], confusion.frequencies[None])[0]
+
+
+def solve_many(matrices: FloatMatrix, frequencies: FloatMatrix) -> FloatMatrix:
+    """Return the solutions of B equations, shape (B, K); NaN for a singular one."""
+    out = np.full(frequencies.shape, np.nan)
+    regular = ~_are_singular(np.linalg.svd(matrices, compute_uv=False))
+    out[regular] = _solutions(matrices[regular], frequencies[regular])
+    return out
+
+
+def _solutions(matrices: FloatMatrix, frequencies: FloatMatrix) -> FloatMatrix:
+    """Return the solutions of B regular equations, one or many to the same bits."""
+    return np.linalg.solve(matrices, frequencies[:, :, None])[:, :, 0]
+
+
+def _are_singular(singular_values: FloatArray) -> BoolArray:
+    """Return whether the last one is zero to working precision, along the last axis."""
+    cutoff = singular_values.shape[-1] * np.finfo(np.float64).eps
+    return np.asarray(singular_values[..., -1] <= cutoff * singular_values[..., 0])
+
+
+def normalize(raw: FloatArray, source_prior: FloatArray) -> FloatArray:
+    """Return the weights clipped at zero and divided by sum_k p_k w_k."""
+    clipped = np.maximum(raw, 0.0)
+    total = float(source_prior @ clipped)
+    return clipped / total if total > 0 else np.ones_like(clipped)
