@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from distfreeuq._base.array_types import (
 )
 from distfreeuq._base.arrays import describe, is_single
 from distfreeuq._base.random_streams import stream
+from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.unit_bins import Intervals, closed_intervals, equal_width
 from distfreeuq.binning.canonical import fit_canonical
 from distfreeuq.binning.classwise import fit_classwise
@@ -314,9 +314,8 @@ def _warn_fewer(
     if of_scores and others is not None:
         possible, rows = min(n_bins, others.shape[0] + 1), others.shape[0]
     if possible < n_bins:
-        warnings.warn(
+        warn_user(
             f"{rows} rows cannot choose and fill {n_bins} bins: there will be "
             f"{possible}.",
             SmallCalibrationWarning,
-            stacklevel=3,
         )

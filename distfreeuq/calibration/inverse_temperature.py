@@ -2,7 +2,7 @@
 
 The negative log-likelihood is convex in alpha = 1/T, so its derivative has one root or
 none in the bounds, and a root is found from any start. The Brier score is not convex:
-its derivative is looked at on a grid, every bracket of a local minimum is solved, and
+its derivative is evaluated on a grid, every bracket of a local minimum is solved, and
 the losses there and at the bounds are compared.
 """
 
@@ -15,12 +15,12 @@ import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq._kernels import _root_search
-from distfreeuq.calibration.data import (
+from distfreeuq.calibration.data import CalibrationRows
+from distfreeuq.calibration.losses.temperature_loss import (
     GRADIENT,
     LOSS,
     N_SUMS,
     WRONG,
-    CalibrationRows,
     brier_slopes,
     temperature_sums,
 )
@@ -29,15 +29,16 @@ _LAST_STEP = 2e-7
 """Relative length of a Newton step that is taken without another pass: its square is
 what remains, and the loss is known along it to the third order."""
 _ROUGH_STEP = 0.02
-"""The same for a sample, which knows alpha to about three per cent."""
+"""The same for a sample of the rows, which determines alpha to about three per cent."""
 _MAX_PASSES = 200
 _SAMPLE_ROWS = 1024
 _ROUGH_BOUNDS = (1e-9, 1e9)
 _NO_GUESS = np.empty(0)
 
 N_STATE = 13
+"""Columns of the state of a search."""
 AT_BOUND = 4
-"""Of the state of a search: how many columns, and which says where it ended."""
+"""The column that says at which bound it ended."""
 
 Sums = FloatMatrix
 Evaluate = Callable[[FloatArray, BoolArray], Sums]
@@ -104,7 +105,7 @@ class LossInAlpha:
     ) -> Minimum:
         """Return every group's minimiser within the bounds.
 
-        `at_one` (G, 5) are the sums at alpha = 1, which every caller has at hand.
+        `at_one` (G, 5) are the sums at alpha = 1, which every caller has already.
         """
         if self.brier:
             return _minimise_on_grid(self, bounds)
@@ -120,8 +121,8 @@ class LossInAlpha:
     def _all_correct(self, at_one: Sums) -> BoolArray:
         """Return which groups have no wrong row: their loss falls with T for ever."""
         correct = at_one[:, WRONG] == 0.0
-        # rows of equal logits are neither right nor wrong, and tell nothing; nor do
-        # logits so large that exponentials vanish show a gradient
+        # the gradient is zero for rows of equal logits, which are neither right nor
+        # wrong and tell nothing, but also where exponentials of large logits vanish
         still = correct & (at_one[:, GRADIENT] == 0.0)
         if still.any():
             rows = np.flatnonzero(still[self.groups] & (self.rows.weights > 0.0))
@@ -144,9 +145,9 @@ class LossInAlpha:
 
 
 def rough_alpha(rows: CalibrationRows) -> float:
-    """Return the common alpha of few rows: where maps with more parameters start.
+    """Return the common alpha of few rows, from which maps with more parameters start.
 
-    1 where all of these rows are correct, and no alpha is large enough.
+    It is 1 where all of these rows are correct, and no alpha is large enough.
     """
     sample = rows.every(max(1, rows.n // _SAMPLE_ROWS))
     losses = LossInAlpha(sample, np.zeros(sample.n, dtype=np.int64), 1, "nll")
@@ -189,9 +190,9 @@ def solve_increasing(
     Notes
     -----
     Newton's method from two points at once (a cubic through both gradients and
-    curvatures, inverted), within a bracket. A step that leaves the bracket, or a long
-    row of steps to one side, looks at the bound on that side; with both ends of the
-    bracket seen, slow progress is answered by the geometric mean of its ends.
+    curvatures, inverted), within a bracket. After a step that leaves the bracket, or a
+    long row of steps to one side, the bound on that side is evaluated; where both ends
+    of the bracket are known, slow progress is followed by their geometric mean.
     """
     n_groups = start.size
     x = start.astype(np.float64)
@@ -235,13 +236,13 @@ def _minimise_on_grid(losses: LossInAlpha, bounds: tuple[float, float]) -> Minim
         at_bound=np.where(is_high, 1, -1),
     )
     seen_last = is_high
-    everyone = np.arange(n_groups)
+    groups = np.arange(n_groups)
     brackets = (slopes[:-1] < 0.0) & (slopes[1:] > 0.0)
     order = np.cumsum(brackets, axis=0)
     for rank in range(1, int(order.max(initial=0)) + 1):
         which = (brackets & (order == rank)).argmax(axis=0)
         some = order[-1] >= rank
-        below, above = slopes[which, everyone], slopes[which + 1, everyone]
+        below, above = slopes[which, groups], slopes[which + 1, groups]
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.clip(np.where(some, below / (below - above), 0.5), 0.01, 0.99)
         solved = solve_increasing(
@@ -258,6 +259,6 @@ def _minimise_on_grid(losses: LossInAlpha, bounds: tuple[float, float]) -> Minim
             at_bound=np.where(better, 0, best.at_bound),
         )
         seen_last = np.where(some, better, seen_last)
-    if not seen_last.all():  # confidences are to be left behind at the minimum
+    if not seen_last.all():  # the confidences must be those at the minimum
         losses(best.alphas, ~seen_last)
     return best

@@ -9,7 +9,7 @@ import numpy as np
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
 from distfreeuq._numerics.networks import standardisation
-from distfreeuq.density_ratios.estimate import RatioEstimate
+from distfreeuq.density_ratios.cross_fitting import RatioEstimate
 from distfreeuq.density_ratios.gaussian_kernels import squared_distances
 from distfreeuq.results import read_only
 
@@ -28,7 +28,7 @@ class NeighbourRatio:
     Attributes
     ----------
     center, scale : ndarray (d,)
-        Of the standardisation.
+        Means and standard deviations by which features are standardised.
     source, target : ndarray
         Standardised rows.
     n_neighbors : int

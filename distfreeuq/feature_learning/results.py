@@ -11,7 +11,7 @@ from scipy import special
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
 from distfreeuq._numerics.networks import Network
-from distfreeuq.density_ratios.results import read_new_rows
+from distfreeuq.density_ratios.data import read_new_rows
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import Result
 

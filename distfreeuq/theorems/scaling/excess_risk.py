@@ -17,8 +17,8 @@ import numpy as np
 from distfreeuq import bounds
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq.calibration.classwise_temperature import classwise_temperature_scaling
-from distfreeuq.calibration.guarantees import PAPER_D
 from distfreeuq.calibration.temperature import temperature_scaling
+from distfreeuq.references import ZHAO_2020
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
@@ -226,7 +226,7 @@ def corollary_level(n: int) -> float:
 EXCESS_RISK = Theorem(
     name="temperature-excess-risk",
     title="Fitted temperatures are nearly the best",
-    reference=f"{PAPER_D}, Thm 4.1; tighter constants: theory page, 8",
+    reference=f"{ZHAO_2020}, Thm 4.1; tighter constants: theory page, 8",
     statement=(
         "With probability >= 1 - delta the expected loss of temperatures fitted to n "
         "rows exceeds that of the best ones by at most a bound of order "
@@ -269,7 +269,7 @@ EXCESS_RISK = Theorem(
 CLASS_EXCESS_RISK = Theorem(
     name="class-excess-risk",
     title="Class-wise temperatures are nearly the best in every class",
-    reference=f"{PAPER_D}, Cor. 4.2",
+    reference=f"{ZHAO_2020}, Cor. 4.2",
     statement=(
         "With probability >= 1 - delta, for all predicted classes at once, the "
         "expected loss given the class exceeds that of its best temperature by at most "

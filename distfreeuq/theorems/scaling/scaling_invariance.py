@@ -10,10 +10,10 @@ import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq.calibration.classwise_temperature import classwise_temperature_scaling
-from distfreeuq.calibration.guarantees import PAPER_D
 from distfreeuq.calibration.platt import platt_scaling
 from distfreeuq.calibration.temperature import temperature_scaling
 from distfreeuq.calibration.vector import vector_scaling
+from distfreeuq.references import ZHAO_2020
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 from distfreeuq.theorems.scaling.excess_risk import FAMILY
@@ -79,7 +79,7 @@ _NEVER = (Claim(CHANGED, at_most=0.0, tolerance=0.03),)
 DECISIONS = Theorem(
     name="temperatures-keep-decisions",
     title="Temperatures change no decision",
-    reference=f"{PAPER_D}, Sec. 4, with alpha kept positive",
+    reference=f"{ZHAO_2020}, Sec. 4, with alpha kept positive",
     statement=(
         "The most likely class of every row, ties included, is the same before and "
         "after temperature scaling and class-wise temperature scaling."

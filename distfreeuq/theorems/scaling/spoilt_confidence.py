@@ -8,8 +8,8 @@ import numpy as np
 
 from distfreeuq import bounds, scenarios
 from distfreeuq._base.array_types import BoolArray, FloatMatrix, IntMatrix
-from distfreeuq.calibration.guarantees import PAPER_D
 from distfreeuq.calibration.platt import platt_scaling
+from distfreeuq.references import ZHAO_2020
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
 from distfreeuq.theorems.scaling.excess_risk import FAMILY
@@ -69,7 +69,7 @@ _as_printed = bounds.sample_size_effect(N_SMALL, multiple=30, radius=RADIUS)
 SAMPLE_SIZE = Theorem(
     name="few-rows-over-confident",
     title="Few training rows make a classifier over-confident",
-    reference=f"{PAPER_D}, Thm 3.1, corrected: 50 n rows in place of 30 n",
+    reference=f"{ZHAO_2020}, Thm 3.1, corrected: 50 n rows in place of 30 n",
     statement=(
         "A linear classifier from n rows and one from 50 n rows are both at least "
         "1 - epsilon confident everywhere; with probability >= 0.9 each, the first "
@@ -171,7 +171,7 @@ def noisy_claims() -> tuple[Claim, ...]:
 LABEL_NOISE = Theorem(
     name="label-noise-under-confident",
     title="Noise in training labels makes a classifier under-confident",
-    reference=f"{PAPER_D}, Lemma 3.3",
+    reference=f"{ZHAO_2020}, Lemma 3.3",
     statement=(
         "A logistic regression on labels that are wrong with probability p_+ at "
         "x = +1 and p_- at -1 has confidence 1 - p_+ and 1 - p_-, and on labels that "

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from distfreeuq.bounds import renyi_divergence, renyi_from_weights
+from distfreeuq.density_ratios.cross_fitting import fit_inverse_temperature
 from distfreeuq.density_ratios.diagnostics import (
     auc_interval,
     effective_sample_size,
@@ -13,7 +14,6 @@ from distfreeuq.density_ratios.diagnostics import (
 )
 from distfreeuq.density_ratios.kliep import coefficients
 from distfreeuq.density_ratios.nearest_neighbors import fit_neighbours
-from distfreeuq.density_ratios.tempering import fit_inverse_temperature
 from distfreeuq.density_ratios.weight_pipeline import condition
 
 RATIOS = npst.arrays(

@@ -6,7 +6,7 @@ import pytest
 import distfreeuq as dfu
 from distfreeuq._base.arguments import Arguments
 from distfreeuq.calibration.data import read_rows
-from distfreeuq.calibration.vector_loss import vector_loss
+from distfreeuq.calibration.losses.vector_loss import vector_loss
 from distfreeuq.density_ratios.weight_pipeline import condition
 
 

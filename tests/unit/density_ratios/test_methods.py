@@ -5,12 +5,11 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq.density_ratios import kliep, ulsif
+from distfreeuq.density_ratios.cross_fitting import deal, fit_inverse_temperature
 from distfreeuq.density_ratios.diagnostics import auc_interval, uncovered_share
-from distfreeuq.density_ratios.folds import deal
 from distfreeuq.density_ratios.gaussian_kernels import gaussian, squared_distances
 from distfreeuq.density_ratios.logistic_discriminator import LogisticLearner
 from distfreeuq.density_ratios.nearest_neighbors import fit_neighbours
-from distfreeuq.density_ratios.tempering import fit_inverse_temperature
 from distfreeuq.density_ratios.weight_pipeline import condition
 
 
@@ -213,7 +212,7 @@ def test_logistic_agrees_with_scikit_learn():
     theirs = linear_model.LogisticRegression(C=1 / 3.0, tol=1e-10).fit(
         scaled, is_target
     )
-    fitted = learner.everyone()
+    fitted = learner.fit_all()
     np.testing.assert_allclose(fitted.coef, theirs.coef_[0], atol=1e-6)
     np.testing.assert_allclose(
         fitted.log_odds(x), theirs.decision_function(scaled), atol=1e-5

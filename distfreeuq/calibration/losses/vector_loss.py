@@ -1,4 +1,4 @@
-"""The loss of vector scaling: value, gradient, Hessian, and what its rows become."""
+"""The loss of vector scaling: value, gradient and Hessian."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from distfreeuq.calibration.data import CalibrationRows, count_blocks
 from distfreeuq.calibration.results import Outcome
 
 ABSENT_BIAS = -50.0
-"""Of a class that no row is labelled as: its optimum is minus infinity."""
+"""Bias of a class that no row is labelled as, whose optimum is minus infinity."""
 FLAT = 1e-8
-"""Curvature in a class's bias below which its parameters have run off to infinity."""
+"""Curvature in a class's bias below which its parameters count as diverged."""
 _CHUNK_ENTRIES = 1 << 20
 _MAX_BLOCKS = 8
 _MAX_ENTRIES = 1 << 22
@@ -37,7 +37,7 @@ def affine_softmax(
 def affine_outcome(
     rows: CalibrationRows, scale: FloatArray, bias: FloatArray
 ) -> Outcome:
-    """Return what softmax(scale * logits + bias) makes of the rows."""
+    """Return what becomes of the rows with softmax(scale * logits + bias)."""
     tops = np.empty(rows.n, dtype=np.int64)
     confidence, losses = np.empty(rows.n), np.empty(rows.n)
     _softmax._describe_affine(
