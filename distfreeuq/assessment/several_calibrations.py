@@ -78,7 +78,7 @@ def compare_calibrations(
     Parameters
     ----------
     logits : array_like (n, K), or (n,) for log-odds of class 1
-        Of source rows that the classifier was not fitted on.
+        Logits of source rows that the classifier was not fitted on.
     labels : array_like (n,)
     logits_target : array_like (m, K) or (m,), optional
     labels_target : array_like (m,), optional

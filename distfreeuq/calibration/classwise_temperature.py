@@ -140,9 +140,9 @@ class ClasswiseTemperatureResult(CalibrationResult):
 
     def summary(self) -> Summary:
         """Return losses, temperatures and guarantee as a ``Summary``."""
-        from distfreeuq.calibration.summary import summarise_classwise
+        from distfreeuq.calibration.summary import summarize_classwise
 
-        return summarise_classwise(self)
+        return summarize_classwise(self)
 
 
 def classwise_temperature_scaling(

@@ -147,9 +147,9 @@ class GroupwiseResult(CalibrationResult):
 
     def summary(self) -> Summary:
         """Return each group's losses and the guarantee as a ``Summary``."""
-        from distfreeuq.calibration.summary import summarise_groupwise
+        from distfreeuq.calibration.summary import summarize_groupwise
 
-        return summarise_groupwise(self)
+        return summarize_groupwise(self)
 
     def _default_plot(self, ax: Axes | None) -> Axes:
         from distfreeuq import plots

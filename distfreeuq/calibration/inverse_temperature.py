@@ -96,7 +96,7 @@ class LossInAlpha:
         """Return the Brier score's slopes (G, J) at alphas first * 2^(j / 2)."""
         return brier_slopes(self.rows, self.groups, self.n_groups, first, n_points)
 
-    def minimise(
+    def minimize(
         self,
         bounds: tuple[float, float],
         at_one: Sums,
@@ -108,7 +108,7 @@ class LossInAlpha:
         `at_one` (G, 5) are the sums at alpha = 1, which every caller has already.
         """
         if self.brier:
-            return _minimise_on_grid(self, bounds)
+            return _minimize_on_grid(self, bounds)
         guess = np.full(self.n_groups, self._pooled_guess(bounds))
         guess[self._all_correct(at_one)] = bounds[1]
         if bounds[0] <= 1.0 <= bounds[1]:
@@ -128,8 +128,8 @@ class LossInAlpha:
             rows = np.flatnonzero(still[self.groups] & (self.rows.weights > 0.0))
             logits = self.rows.logits[rows]
             differ = logits.min(axis=1) < logits.max(axis=1)
-            told = np.bincount(self.groups[rows], differ, self.n_groups) > 0.0
-            correct &= ~still | told
+            informative = np.bincount(self.groups[rows], differ, self.n_groups) > 0.0
+            correct &= ~still | informative
         return np.asarray(correct)
 
     def _pooled_guess(self, bounds: tuple[float, float]) -> float:
@@ -140,7 +140,7 @@ class LossInAlpha:
         sample = self.rows.every(stride)
         pooled = LossInAlpha(sample, np.zeros(sample.n, dtype=np.int64), 1, "nll")
         at_one = pooled(np.ones(1))
-        found = pooled.minimise(bounds, at_one, last_step=_ROUGH_STEP)
+        found = pooled.minimize(bounds, at_one, last_step=_ROUGH_STEP)
         return float(found.alphas[0])
 
 
@@ -152,7 +152,7 @@ def rough_alpha(rows: CalibrationRows) -> float:
     sample = rows.every(max(1, rows.n // _SAMPLE_ROWS))
     losses = LossInAlpha(sample, np.zeros(sample.n, dtype=np.int64), 1, "nll")
     at_one = losses(np.ones(1))
-    found = losses.minimise(_ROUGH_BOUNDS, at_one, last_step=_ROUGH_STEP)
+    found = losses.minimize(_ROUGH_BOUNDS, at_one, last_step=_ROUGH_STEP)
     return 1.0 if found.at_bound[0] > 0 else float(found.alphas[0])
 
 
@@ -179,7 +179,7 @@ def solve_increasing(
     known : ndarray (G, 5), optional
         Sums at `start`, if they are known already.
     guess : ndarray (G,), optional
-        Where to look next, in place of a Newton step from `start`; nan for no guess.
+        The next point, in place of a Newton step from `start`; nan for no guess.
     bracket : (ndarray, ndarray), optional
         Per group, points of negative and of positive gradient.
     active : ndarray (G,), optional
@@ -219,7 +219,7 @@ def solve_increasing(
     return Minimum(x, sums, state[:, AT_BOUND].astype(np.int64))
 
 
-def _minimise_on_grid(losses: LossInAlpha, bounds: tuple[float, float]) -> Minimum:
+def _minimize_on_grid(losses: LossInAlpha, bounds: tuple[float, float]) -> Minimum:
     """Compare all local minima that a grid of alphas brackets, and the bounds."""
     low, high = bounds
     n_groups = losses.n_groups

@@ -99,9 +99,9 @@ class IsotonicResult(CalibrationResult):
 
     def summary(self) -> Summary:
         """Return losses and the curves' extent as a ``Summary``."""
-        from distfreeuq.calibration.summary import summarise_isotonic
+        from distfreeuq.calibration.summary import summarize_isotonic
 
-        return summarise_isotonic(self)
+        return summarize_isotonic(self)
 
     def _default_plot(self, ax: Axes | None) -> Axes:
         from distfreeuq import plots

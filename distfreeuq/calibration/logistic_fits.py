@@ -103,7 +103,7 @@ def fit_multinomial(rows: CalibrationRows, ridge: float) -> LinearMap:
         theta = minimise_from_sample(problem, theta, price)
         theta, std_err[free], diverged[free] = _finish(problem, theta)
     else:
-        theta = _minimise_lbfgs(problem, theta)
+        theta = _minimize_lbfgs(problem, theta)
     coef, bias = problem.expand(theta)
     return LinearMap(coef=coef, bias=bias, std_err=std_err, diverged=diverged)
 
@@ -133,7 +133,7 @@ def _finish(
     return theta, std_err, np.asarray(diverged)
 
 
-def _minimise_lbfgs(problem: LinearLoss, start: FloatArray) -> FloatArray:
+def _minimize_lbfgs(problem: LinearLoss, start: FloatArray) -> FloatArray:
     from scipy.optimize import minimize
 
     result = minimize(

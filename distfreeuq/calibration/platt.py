@@ -36,8 +36,8 @@ class PlattResult(CalibrationResult):
     ----------
     coef : ndarray (K, K)
     bias : ndarray (K,)
-        Logits become logits @ coef.T + bias. Of all maps with these probabilities, the
-        one nearest to leaving the logits as they are.
+        Logits become logits @ coef.T + bias. Several maps give these probabilities;
+        this one is nearest to leaving the logits as they are.
     std_err : ndarray
         Sandwich estimates, weights included; nan where the data do not determine the
         parameter. Two classes: (2,), of `slope` and `intercept`. More: (K, K + 1), the
@@ -138,9 +138,9 @@ class PlattResult(CalibrationResult):
 
     def summary(self) -> Summary:
         """Return losses and coefficient table as a ``Summary``."""
-        from distfreeuq.calibration.summary import summarise_platt
+        from distfreeuq.calibration.summary import summarize_platt
 
-        return summarise_platt(self)
+        return summarize_platt(self)
 
     def _default_plot(self, ax: Axes | None) -> Axes:
         from distfreeuq import plots

@@ -59,7 +59,7 @@ class _Fit:
         one_group = np.zeros(self.rows.n, dtype=np.int64)
         loss = "brier" if self.losses.brier else "nll"
         together = LossInAlpha(self.rows, one_group, 1, loss)
-        return together.minimise(bounds, self.before.sum(axis=0, keepdims=True))
+        return together.minimize(bounds, self.before.sum(axis=0, keepdims=True))
 
     def finish(self, minimum: Minimum) -> FittedGroups:
         """Return the fit with confidences as the last passes left them."""
@@ -74,7 +74,7 @@ def fit_separately(
     Those that `own` (K,) does not mark share the temperature of all rows.
     """
     fit = _Fit(rows, loss)
-    minimum = fit.losses.minimise(bounds, fit.before)
+    minimum = fit.losses.minimize(bounds, fit.before)
     status = np.where(minimum.at_bound != 0, AT_BOUND, OWN)
     std_err = temperature_std_err(minimum)
     shared = np.nan
@@ -99,7 +99,7 @@ def fit_limited(
     alpha_0 is the sum of the clipped classes' gradients, which increases.
     """
     fit = _Fit(rows, "nll")
-    alone = fit.losses.minimise(bounds, fit.before)
+    alone = fit.losses.minimize(bounds, fit.before)
     low = float(alone.alphas[own].max()) - gamma
     high = float(alone.alphas[own].min()) + gamma
     if low <= high:  # the constraint is inactive for every alpha_0 in between

@@ -34,7 +34,7 @@ _LEGEND = {
 }
 
 
-def summarise_temperature(fit: TemperatureResult) -> GuaranteeSummary:
+def summarize_temperature(fit: TemperatureResult) -> GuaranteeSummary:
     """Return losses, the temperature and its guarantee."""
     frame = fit.to_frame()
     table = Table(["", *_headers("T=1")], _lines(list(frame["parameter"]), frame))
@@ -43,10 +43,10 @@ def summarise_temperature(fit: TemperatureResult) -> GuaranteeSummary:
         which = {"low": "largest", "high": "smallest"}[fit.at_bound]
         note = f"the {which} temperature allowed: no optimum inside the bounds."
         notes.append(("Note", note))
-    return _summarise(fit, "Temperature scaling", [], [table], notes)
+    return _summarize(fit, "Temperature scaling", [], [table], notes)
 
 
-def summarise_classwise(fit: ClasswiseTemperatureResult) -> GuaranteeSummary:
+def summarize_classwise(fit: ClasswiseTemperatureResult) -> GuaranteeSummary:
     """Return losses, the classes' temperatures and their guarantee."""
     frame = fit.to_frame()
     lines = _lines([class_name(name) for name in frame["class"]], frame)
@@ -58,10 +58,10 @@ def summarise_classwise(fit: ClasswiseTemperatureResult) -> GuaranteeSummary:
         facts.append(("Shared temperature", f"{fit.shared_temperature:.4f}"))
     seen = [text for status, text in _LEGEND.items() if (fit.status == status).any()]
     notes = [("Note", "; ".join(seen) + ".")] if seen else []
-    return _summarise(fit, "Class-wise temperature scaling", facts, [table], notes)
+    return _summarize(fit, "Class-wise temperature scaling", facts, [table], notes)
 
 
-def summarise_vector(fit: VectorResult) -> GuaranteeSummary:
+def summarize_vector(fit: VectorResult) -> GuaranteeSummary:
     """Return losses, scales and biases."""
     frame = fit.to_frame()
     tables = []
@@ -72,10 +72,10 @@ def summarise_vector(fit: VectorResult) -> GuaranteeSummary:
     notes = []
     if 2 * len(fit.classes) > MAX_HESSIAN_PARAMETERS:
         notes.append(("Note", "no standard errors beyond 500 classes."))
-    return _summarise(fit, "Vector scaling", _ridge(fit.ridge), tables, notes)
+    return _summarize(fit, "Vector scaling", _ridge(fit.ridge), tables, notes)
 
 
-def summarise_platt(fit: PlattResult) -> GuaranteeSummary:
+def summarize_platt(fit: PlattResult) -> GuaranteeSummary:
     """Return losses and coefficients."""
     frame = fit.to_frame()
     names = list(frame["parameter"])
@@ -91,10 +91,10 @@ def summarise_platt(fit: PlattResult) -> GuaranteeSummary:
     if len(fit.classes) > 2 and np.isnan(fit.std_err).all():
         notes.append(("Note", "no standard errors beyond 1000 parameters."))
     table = Table([heading, *_headers(null)], _lines(names, frame))
-    return _summarise(fit, "Platt scaling", facts, [table], notes)
+    return _summarize(fit, "Platt scaling", facts, [table], notes)
 
 
-def summarise_isotonic(fit: IsotonicResult) -> GuaranteeSummary:
+def summarize_isotonic(fit: IsotonicResult) -> GuaranteeSummary:
     """Return losses and the extent of the curves."""
     rows = [
         [
@@ -112,10 +112,10 @@ def summarise_isotonic(fit: IsotonicResult) -> GuaranteeSummary:
     headers = ["class", "blocks", "from", "to", "lowest", "highest"]
     note = "no standard errors, as isotonic estimates have no normal limit."
     tables = [Table(headers, rows)]
-    return _summarise(fit, "Isotonic calibration", [], tables, [("Note", note)])
+    return _summarize(fit, "Isotonic calibration", [], tables, [("Note", note)])
 
 
-def summarise_groupwise(fit: GroupwiseResult) -> GuaranteeSummary:
+def summarize_groupwise(fit: GroupwiseResult) -> GuaranteeSummary:
     """Return the losses and maps of all groups, and the guarantee."""
     rows = []
     for name, n, which in zip(fit.names, fit.counts, fit.which, strict=True):
@@ -133,10 +133,10 @@ def summarise_groupwise(fit: GroupwiseResult) -> GuaranteeSummary:
     notes = [("Pooled", f"{_describe(fit.pooled)}, fitted to all rows.")]
     facts = [("Calibrator", fit.calibrator), ("Groups", str(len(fit.names)))]
     tables = [Table(headers, rows)]
-    return _summarise(fit, "Calibration by groups", facts, tables, notes)
+    return _summarize(fit, "Calibration by groups", facts, tables, notes)
 
 
-def _summarise(
+def _summarize(
     fit: CalibrationResult,
     title: str,
     facts: list[tuple[str, str]],

@@ -118,9 +118,9 @@ class TemperatureResult(CalibrationResult):
 
     def summary(self) -> Summary:
         """Return losses, coefficient table and guarantee as a ``Summary``."""
-        from distfreeuq.calibration.summary import summarise_temperature
+        from distfreeuq.calibration.summary import summarize_temperature
 
-        return summarise_temperature(self)
+        return summarize_temperature(self)
 
     def _default_plot(self, ax: Axes | None) -> Axes:
         from distfreeuq import plots
@@ -303,7 +303,7 @@ def fit_groups(
     correct = rows.tops == rows.labels
     before = losses(np.ones(n_groups))
     bins_before = bin_sums(losses.confidence, correct, rows.weights)
-    minimum = losses.minimise(bounds, before)
+    minimum = losses.minimize(bounds, before)
     return FittedGroups(
         minimum=minimum,
         sums_before=before,

@@ -121,9 +121,9 @@ class VectorResult(CalibrationResult):
 
     def summary(self) -> Summary:
         """Return losses and coefficient tables as a ``Summary``."""
-        from distfreeuq.calibration.summary import summarise_vector
+        from distfreeuq.calibration.summary import summarize_vector
 
-        return summarise_vector(self)
+        return summarize_vector(self)
 
 
 def vector_scaling(
@@ -206,7 +206,7 @@ def read_vector_options(
 
 def fit_vector(rows: CalibrationRows, options: VectorOptions) -> VectorResult:
     """Fit scales and biases to the rows."""
-    fitted = minimise_vector(rows, options.ridge)
+    fitted = minimize_vector(rows, options.ridge)
     if fitted.diverged.any():
         warn_diverged(rows, fitted.diverged)
     return VectorResult(
@@ -255,13 +255,13 @@ class VectorFit(NamedTuple):
 
 
 @on_one_blas_thread
-def minimise_vector(rows: CalibrationRows, ridge: float) -> VectorFit:
+def minimize_vector(rows: CalibrationRows, ridge: float) -> VectorFit:
     """Fit softmax(scale * logits + bias) by maximum likelihood, with a ridge."""
     n_classes = rows.n_classes
     present = np.bincount(rows.labels, rows.weights, n_classes) > 0.0
     free = np.tile(present | (ridge > 0.0), 2)
     problem = VectorLoss(rows, free, ridge)
-    theta = problem.centre(minimise(problem))
+    theta = problem.center(minimize_loss(problem))
     std_err = np.full((2, n_classes), np.nan)
     if theta.size > MAX_HESSIAN_PARAMETERS:
         mass = problem.diagonals(theta)[2]
@@ -302,17 +302,17 @@ def _sandwich(curvature: Curvature, meat: FloatMatrix, free: BoolArray) -> Float
     return np.asarray(np.sqrt(np.maximum(variances, 0.0)).reshape(2, -1))
 
 
-def minimise(problem: VectorLoss) -> FloatArray:
+def minimize_loss(problem: VectorLoss) -> FloatArray:
     """Return the free parameters of smallest loss, up to one last Newton step."""
     size = int(problem.free.sum())
     if size > MAX_HESSIAN_PARAMETERS:
-        return minimise_without_hessian(problem)
+        return minimize_without_hessian(problem)
     price = 2.0 + size / 30.0  # a Hessian costs so many gradients, as measured
     start = rough_alpha(problem.rows) * problem.neutral
     return minimise_from_sample(problem, start, price)
 
 
-def minimise_without_hessian(problem: VectorLoss) -> FloatArray:
+def minimize_without_hessian(problem: VectorLoss) -> FloatArray:
     """Minimise by L-BFGS, in units that the Hessian's diagonal makes comparable."""
     from scipy.optimize import minimize
 

@@ -57,7 +57,7 @@ class ShiftedRows(NamedTuple):
     features : sequence or None
         Names of the columns of the features as given.
     kept : ndarray (n,)
-        Which of the source rows given these are.
+        Positions of these rows among the source rows given.
     n_given : int
         Number of source rows given.
     """

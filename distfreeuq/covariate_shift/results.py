@@ -163,9 +163,9 @@ class CovariateShiftCalibrationResult(Result):
 
     def summary(self) -> Summary:
         """Return rows, weights, calibrator and bound as a ``Summary``."""
-        from distfreeuq.covariate_shift.summary import summarise_calibration
+        from distfreeuq.covariate_shift.summary import summarize_calibration
 
-        return summarise_calibration(self)
+        return summarize_calibration(self)
 
     def plot(
         self,

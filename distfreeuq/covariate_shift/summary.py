@@ -24,7 +24,7 @@ _NAMES = {
 }
 
 
-def summarise_calibration(result: CovariateShiftCalibrationResult) -> GuaranteeSummary:
+def summarize_calibration(result: CovariateShiftCalibrationResult) -> GuaranteeSummary:
     """Return rows and weights, the calibrator's tables, the bound, and what holds."""
     own = result.calibration.summary().page
     facts = _facts(result)

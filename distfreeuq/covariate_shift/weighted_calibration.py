@@ -103,8 +103,8 @@ def covariate_shift_calibration(
         are learnt. The rest is for weights and calibration.
     ratio_options, calibrator_options : mapping, optional
         Further options of `density_ratio`, such as ``{"clip": "99%"}``, and of the
-        calibrator. Binning of more than two classes has ``mode="top-label"`` unless it
-        is told otherwise.
+        calibrator. Binning of more than two classes has ``mode="top-label"`` unless the
+        options say otherwise.
     classes : sequence, optional
         Class names by column.
     rng : seed, Generator or None

@@ -28,9 +28,9 @@ from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import read_only
 
 _UNCOVERED = 0.02
-"""Share of target rows without support in the source from which on it is warned of."""
+"""Share of target rows without support in the source that is worth a warning."""
 _FEW_ROWS = 30.0
-"""Effective sample size below which it is warned of."""
+"""Effective sample size below which there is a warning."""
 _FAR_FROM_ONE = 2.0
 """Factor by which the mean of the ratio may miss one without a note."""
 _REASON = (
@@ -91,17 +91,18 @@ def density_ratio(
         sum of the log losses. "ulsif" and "rulsif": to choose from by leave-one-out,
         by default 9 values from 0.001 to 10.
     n_hidden : int, optional
-        Of "mlp"; by default 32.
+        Hidden units of "mlp"; by default 32.
     n_neighbors : int, optional
-        Of "knn"; by default the square root of the number of source rows.
+        Neighbours that "knn" counts; by default the square root of the number of source
+        rows.
     n_kernels : int, optional
-        Of "ulsif", "rulsif" and "kliep": kernels, centred at target rows drawn at
+        Kernels of "ulsif", "rulsif" and "kliep", centred at target rows drawn at
         random; by default 100.
     bandwidth : float, or array_like of values to choose from
         Standard deviations of these kernels, on standardised features; by default 9
         values from a tenth to three times the median distance.
     relative : float, optional
-        Of "rulsif": share of the target in the denominator, by default 0.1.
+        Share of the target in the denominator of "rulsif", by default 0.1.
     rng : seed, Generator or None
         Deals the folds, draws kernels and initialises networks.
     progress : bool, default False

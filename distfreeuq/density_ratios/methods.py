@@ -10,7 +10,7 @@ from distfreeuq.density_ratios.discriminators import Learner, UserLearner, cross
 from distfreeuq.density_ratios.gaussian_kernels import kernel_rows
 from distfreeuq.density_ratios.kliep import fit_kliep
 from distfreeuq.density_ratios.logistic_discriminator import LogisticLearner
-from distfreeuq.density_ratios.nearest_neighbors import fit_neighbours
+from distfreeuq.density_ratios.nearest_neighbors import fit_neighbors
 from distfreeuq.density_ratios.network_discriminator import NetworkLearner
 from distfreeuq.density_ratios.ulsif import fit_least_squares
 
@@ -29,7 +29,7 @@ def estimate(
     """Estimate the ratio by the method chosen."""
     source, target = samples.source, samples.target
     if options.name == "knn":
-        return fit_neighbours(source, target, options.n_neighbors)
+        return fit_neighbors(source, target, options.n_neighbors)
     folds = deal(source.shape[0], target.shape[0], options.n_folds, deal_rng)
     if options.name in ("ulsif", "rulsif", "kliep"):
         n_kernels = options.n_kernels or _DEFAULT_KERNELS

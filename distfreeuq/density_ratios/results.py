@@ -193,9 +193,9 @@ class DensityRatioResult(Result):
 
     def summary(self) -> Summary:
         """Return weights, divergences and their warnings, as a ``Summary``."""
-        from distfreeuq.density_ratios.summary import summarise_density_ratio
+        from distfreeuq.density_ratios.summary import summarize_density_ratio
 
-        return summarise_density_ratio(self)
+        return summarize_density_ratio(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the weights of the source rows, and where the target rows lie."""

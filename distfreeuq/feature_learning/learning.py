@@ -98,7 +98,7 @@ def indistinguishable_features(
     batch_size : int, default 64
         Source rows per minibatch, and as many target rows.
     learning_rate : float, default 0.001
-        Of Adam, for both networks.
+        Learning rate of Adam, for both networks.
     standardize : bool, default True
         Whether columns are first centred and scaled, by all rows given. For pixels,
         False does better.
@@ -137,7 +137,7 @@ def indistinguishable_features(
     An epoch costs about 8 n (h (d + K) + g h) operations, where n is twice the number
     of rows of the larger sample, h is `n_hidden` and g `n_hidden_discriminator`
     (`epoch_operations` of the result; how fast they are is in the benchmarks). The data
-    are copied once, as float64. Networks beyond 50 million weights are refused: if you
+    are copied once, as float64. Networks beyond 50 million weights are an error: if you
     have one of your own, pass its features here, or to `density_ratio` and
     `covariate_shift_calibration`.
 

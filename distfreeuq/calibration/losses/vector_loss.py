@@ -109,7 +109,7 @@ class VectorLoss:
         full[self.free] = theta
         return full[: self.rows.n_classes], full[self.rows.n_classes :]
 
-    def centre(self, theta: FloatArray) -> FloatArray:
+    def center(self, theta: FloatArray) -> FloatArray:
         """Return the same map with biases that sum to zero, unless a ridge decides."""
         if self.ridge > 0.0:
             return theta
