@@ -188,7 +188,7 @@ def vector_scaling(
     """
     args = Arguments("vector_scaling")
     rows = read_rows(args, logits, labels, sample_weight, classes)
-    return fit_vector(rows, VectorOptions(read_ridge(args, ridge)))
+    return fit_vector(rows, read_vector_options(args, rows, ridge=ridge))
 
 
 class VectorOptions(NamedTuple):

@@ -160,7 +160,7 @@ def learn_features(
     )
     left = rows._replace(codes=rows.codes[~of_source], kept=rows.kept[~of_source])
     return LearntFeatures(
-        _mapped(left, found, source[~of_source], target[~of_target]),
+        _mapped(args, left, found, source[~of_source], target[~of_target]),
         found,
         int(of_source.sum()),
         int(of_target.sum()),
@@ -175,17 +175,24 @@ def _given_map(
     if list(fmap.classes) != list(rows.classes):
         must = "a map with the classes of the labels"
         args.invalid("feature_learning", must, f"one with {listed(fmap.classes)}")
-    mapped = _mapped(rows, fmap, source, target)._replace(features=fmap.features)
+    mapped = _mapped(args, rows, fmap, source, target)
+    mapped = mapped._replace(features=fmap.features)
     return LearntFeatures(mapped, fmap, None, None)
 
 
 def _mapped(
-    rows: ShiftedRows, fmap: FeatureMapResult, source: FloatMatrix, target: FloatMatrix
+    args: Arguments,
+    rows: ShiftedRows,
+    fmap: FeatureMapResult,
+    source: FloatMatrix,
+    target: FloatMatrix,
 ) -> ShiftedRows:
+    """Return the rows in learnt features, which are not finite if training diverged."""
+    network = fmap.network
     return rows._replace(
-        logits=fmap.network.logits(source),
-        source=fmap.network.hidden(source),
-        target=fmap.network.hidden(target),
+        logits=args.logits(network.logits(source))[0],
+        source=args.features(network.hidden(source), "source"),
+        target=args.features(network.hidden(target), "target"),
     )
 
 

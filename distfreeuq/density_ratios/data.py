@@ -26,6 +26,7 @@ _USED = {
     "rulsif": {"n_kernels", "bandwidth", "ridge", "relative"},
     "kliep": {"n_kernels", "bandwidth"},
 }
+"""Options that each method has beside those that all have."""
 _CLIP = 'a positive number, a quantile such as "99%", or a pair (smallest, largest)'
 
 

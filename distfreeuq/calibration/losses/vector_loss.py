@@ -54,7 +54,7 @@ def affine_outcome(
     return Outcome(tops, confidence, losses)
 
 
-def vector_loss(
+def vector_nll(
     rows: CalibrationRows, scale: FloatArray, bias: FloatArray
 ) -> tuple[float, FloatArray]:
     """Return the mean NLL of softmax(scale * logits + bias), and its gradient (2K,)."""
@@ -118,7 +118,7 @@ class VectorLoss:
 
     def evaluate(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss and its gradient."""
-        loss, gradient = vector_loss(self.rows, *self.expand(theta))
+        loss, gradient = vector_nll(self.rows, *self.expand(theta))
         away = theta - self.neutral
         loss += 0.5 * self.ridge * float(away @ away)
         return loss, gradient[self.free] + self.ridge * away
