@@ -235,9 +235,9 @@ class _Study:
             self.n_bins,
             self.how,
             self.event,
-            None,
-            weights,
-            None,
+            predicted=None,
+            sample_weight=weights,
+            classes=None,
         )
 
 

@@ -55,6 +55,10 @@ class Calibrator:
         return self.read(Arguments(self.function.__name__), rows, **options)
 
 
+def read_no_options(args: Arguments, rows: CalibrationRows) -> None:
+    """Return the options of a calibrator that has none."""
+
+
 CALIBRATORS = {
     "temperature": Calibrator(
         temperature_scaling, read_temperature_options, fit_temperature
@@ -62,10 +66,7 @@ CALIBRATORS = {
     "vector": Calibrator(vector_scaling, read_vector_options, fit_vector),
     "platt": Calibrator(platt_scaling, read_platt_options, fit_platt),
     "isotonic": Calibrator(
-        isotonic_calibration,
-        lambda args, rows: None,
-        lambda rows, options: fit_isotonic(rows),
-        takes_probs=True,
+        isotonic_calibration, read_no_options, fit_isotonic, takes_probs=True
     ),
 }
 

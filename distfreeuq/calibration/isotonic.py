@@ -166,7 +166,7 @@ def isotonic_calibration(
     return fit_isotonic(rows)
 
 
-def fit_isotonic(rows: CalibrationRows) -> IsotonicResult:
+def fit_isotonic(rows: CalibrationRows, options: None = None) -> IsotonicResult:
     """Fit curves to rows that hold probabilities."""
     curves = fit_curves(rows)
     knots = tuple(read_only(curve[0]) for curve in curves)
