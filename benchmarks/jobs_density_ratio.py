@@ -44,7 +44,7 @@ def discriminator() -> Job:
     is_target = np.arange(len(rows)) >= len(source)
 
     def ours() -> Any:
-        fit = LogisticLearner(rows, is_target, 1.0).everyone()
+        fit = LogisticLearner(rows, is_target, 1.0).fit_all()
         return fit.coef / fit.scale
 
     def check(results: Mapping[str, Any]) -> None:

@@ -37,7 +37,7 @@ class CalibrationComparisonResult(Result):
     metrics : tuple of str
         The J metrics.
     values : ndarray (R, C, J)
-        In each of R repetitions.
+        The metrics in each of R repetitions.
     n_source, n_target : int
         Rows; n_target is 0 if the target's metrics are estimated on the source.
     n_calibration, n_calibration_target, n_test : int
@@ -131,7 +131,7 @@ class CalibrationComparisonResult(Result):
         return frame
 
     def summary(self) -> Summary:
-        """Return the papers' table, mean (sd), as a statsmodels ``Summary``."""
+        """Return a table of means (sd) by method, as a statsmodels ``Summary``."""
         from distfreeuq._base import printing
         from distfreeuq._base.printing import Table
 

@@ -1,4 +1,4 @@
-"""Compare calibrations on a shifted target, as the tables of papers B and C do."""
+"""Compare calibrations on a shifted target, in repeated random splits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from distfreeuq._base.array_types import (
 )
 from distfreeuq._base.arrays import listed
 from distfreeuq._base.random_streams import stream
-from distfreeuq._base.repeated_warnings import Warned, listed_warnings, warn_once
+from distfreeuq._base.user_warnings import Warned, listed_warnings, warn_once
 from distfreeuq._numerics.parallel import in_order
 from distfreeuq.assessment.calibration_results import (
     UNCALIBRATED,
@@ -30,10 +30,19 @@ from distfreeuq.assessment.calibration_results import (
     WEIGHTED,
     CalibrationComparisonResult,
 )
-from distfreeuq.assessment.classifier_assessment import assess
-from distfreeuq.calibration.data import CalibrationRows, read_rows
-from distfreeuq.calibration.groupwise import CALIBRATORS, read_calibrator
-from distfreeuq.calibration.logits import read_new_logits
+from distfreeuq.assessment.data import read_measures
+from distfreeuq.assessment.measures import Measures
+from distfreeuq.calibration.calibrators import (
+    Calibrator,
+    UserCalibrator,
+    read_calibrator,
+)
+from distfreeuq.calibration.data import (
+    CalibrationRows,
+    make_rows,
+    read_new_logits,
+    read_rows,
+)
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.metrics.bins import check_bins
 from distfreeuq.metrics.data import EVENTS
@@ -70,7 +79,7 @@ def compare_calibrations(
     Parameters
     ----------
     logits : array_like (n, K), or (n,) for log-odds of class 1
-        Of source rows that the classifier was not fitted on.
+        Logits of source rows that the classifier was not fitted on.
     labels : array_like (n,)
     logits_target : array_like (m, K) or (m,), optional
     labels_target : array_like (m,), optional
@@ -87,8 +96,8 @@ def compare_calibrations(
         `predict` takes logits. A mapping gives names.
     calibration_share : float or (float, float), default 0.3
         Share of the rows that each repetition calibrates on, of the source and of the
-        target; other target rows test. Paper B: 0.3. With (1.0, 0.3) all source rows
-        calibrate.
+        target; other target rows test. It is 0.3 in [1]_. With (1.0, 0.3) all source
+        rows calibrate.
     n_rep : int, default 10
         Random splits.
     n_bins, scheme, closed, event
@@ -106,13 +115,13 @@ def compare_calibrations(
     Notes
     -----
     "Unweighted" is fitted to source rows, "Weighted" to the same with their weights,
-    "Using target" to labelled target rows. The calibrators' warnings are told once of
-    each kind.
+    "Using target" to labelled target rows, as in [1]_ and [2]_. The calibrators'
+    warnings are given once of each kind.
 
     References
     ----------
-    .. [B] Pampari and Ermon (2020), tables 1 to 3.
-    .. [C] Park et al. (2020), table 1.
+    .. [1] Pampari and Ermon (2020), tables 1 to 3.
+    .. [2] Park, Bastani, Weimer and Lee (2020), table 1.
 
     Examples
     --------
@@ -142,7 +151,7 @@ def compare_calibrations(
         must = "one set of weights where there are no target labels to test on"
         got = f"{len(weights)} sets" if weights else "None"
         args.invalid("sample_weight", must, got)
-    check_bins(args, n_bins, scheme, closed)
+    n_bins, how = check_bins(args, n_bins, scheme, closed)
     args.choice(event, "event", EVENTS if rows.n_classes == 2 else EVENTS[:1])
     n_rep = args.count(n_rep, "n_rep", low=1)
     study = _Study(
@@ -152,12 +161,9 @@ def compare_calibrations(
         weights=weights,
         calibrators=_read_calibrators(args, calibrators),
         sizes=_read_sizes(args, calibration_share, rows, target),
-        options={
-            "n_bins": n_bins,
-            "scheme": scheme,
-            "closed": closed,
-            "event": event,
-        },
+        n_bins=n_bins,
+        how=how,
+        event=event,
     )
     generators = stream(rng, "split", "compare_calibrations").spawn(n_rep)
     values, metrics = _repeat(study, generators, n_jobs, progress)
@@ -207,15 +213,33 @@ class _Study:
     rows: CalibrationRows
     target: _Labelled | None
     weights: dict[str, FloatArray]
-    calibrators: dict[str, Callable[..., Any]]
+    calibrators: dict[str, Calibrator | UserCalibrator]
     sizes: tuple[int, int]
-    options: dict[str, Any]
+    n_bins: int
+    how: str
+    event: str
 
     def lines(self) -> list[tuple[str, str]]:
         """Return calibrator and method of every line but the first."""
         methods = [UNWEIGHTED, *self.weights]
         methods += [] if self.target is None else [USING_TARGET]
         return [(name, method) for name in self.calibrators for method in methods]
+
+    def measure(
+        self, probs: FloatMatrix, labels: IntArray, weights: FloatArray | None
+    ) -> Measures:
+        """Return the test rows in their bins, as `assess` would read them."""
+        return read_measures(
+            Arguments("assess"),
+            probs,
+            labels,
+            self.n_bins,
+            self.how,
+            self.event,
+            predicted=None,
+            sample_weight=weights,
+            classes=None,
+        )
 
 
 def _read_target(
@@ -262,7 +286,9 @@ def _read_weights(
     return weights
 
 
-def _read_calibrators(args: Arguments, value: Any) -> dict[str, Callable[..., Any]]:
+def _read_calibrators(
+    args: Arguments, value: Any
+) -> dict[str, Calibrator | UserCalibrator]:
     if isinstance(value, Mapping):
         several = {
             str(name): read_calibrator(args, one, "calibrators")[1]
@@ -316,7 +342,7 @@ def _repeat(
     n_rep = len(generators)
     parts = list(tqdm(found, total=n_rep, disable=not progress, desc="splits"))
     warned = [warning for _, _, caught in parts for warning in caught]
-    warn_once(warned, "the fits", stacklevel=3)
+    warn_once(warned, "the fits")
     return np.array([values for values, _, _ in parts]), parts[0][1]
 
 
@@ -347,12 +373,9 @@ def _one_split(
             for chosen, sample_weight in fitted:
                 predict = _fit(study.args, calibrator, chosen, sample_weight)
                 probs.append(predict(test.logits))
-    assessed = [
-        assess(p, test.labels, sample_weight=test_weights, n_sim=0, **study.options)
-        for p in probs
-    ]
-    values = np.array([one.estimates for one in assessed])
-    return values, assessed[0].metrics, listed_warnings(caught)
+    measures = [study.measure(p, test.labels, test_weights) for p in probs]
+    values = np.array([one.values(one.sums())[0] for one in measures])
+    return values, measures[0].names, listed_warnings(caught)
 
 
 def _split(
@@ -374,19 +397,23 @@ def _drawn(args: Arguments, weights: FloatArray, rows: IntArray) -> FloatArray:
 
 def _fit(
     args: Arguments,
-    calibrator: Callable[..., Any],
+    calibrator: Calibrator | UserCalibrator,
     rows: _Labelled,
     weights: FloatArray | None,
 ) -> Callable[[FloatMatrix], FloatMatrix]:
     """Return the fitted map from logits to probabilities."""
-    takes_probs = calibrator is CALIBRATORS["isotonic"]
-    inputs = _probabilities if takes_probs else np.asarray
-    result = calibrator(inputs(rows.logits), rows.labels, sample_weight=weights)
+    if isinstance(calibrator, Calibrator):
+        inputs = _probabilities if calibrator.takes_probs else np.asarray
+        logits = inputs(rows.logits)
+        checked = make_rows(logits, rows.labels, weights, range(logits.shape[1]))
+        fit = calibrator.fit(checked, calibrator.options(checked, {}))
+        return lambda new: fit._predict(inputs(new))
+    result = calibrator(rows.logits, rows.labels, sample_weight=weights)
     predict = getattr(result, "predict", None)
     if not callable(predict):
         must = "functions that return a fit with a method 'predict'"
         args.invalid("calibrators", must, f"one that returns {type(result).__name__}")
-    return lambda new: np.asarray(predict(inputs(new)))
+    return lambda new: np.asarray(predict(new))
 
 
 def _probabilities(logits: FloatMatrix) -> FloatMatrix:

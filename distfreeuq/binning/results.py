@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 from os import PathLike
@@ -20,6 +19,7 @@ from distfreeuq._base.array_types import (
     FloatMatrix,
     IntArray,
 )
+from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.unit_bins import Intervals
 from distfreeuq.binning import guarantees
 from distfreeuq.binning.data import read_target_weights
@@ -225,11 +225,10 @@ class BinningResult(Result):
         why = "without calibration rows"
         if self.shift is not None:
             why += " of a class that the target has"
-        warnings.warn(
+        warn_user(
             f"{n_rows} of {undefined.size} rows fall into bins {why}: their "
             "probabilities are the class prior, for which nothing is claimed.",
             EmptyBinWarning,
-            stacklevel=4,
         )
 
     def under_label_shift(

@@ -1,34 +1,29 @@
-"""Class-wise temperature scaling: a temperature for every predicted class (paper D)."""
+"""Class-wise temperature scaling: a temperature for every predicted class."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import listed
+from distfreeuq._base.user_warnings import warn_user
 from distfreeuq.calibration.data import (
     CalibrationRows,
     describe_rows,
+    read_new_logits,
     read_rows,
-    scaled_softmax,
 )
 from distfreeuq.calibration.guarantees import (
     class_guarantee,
     read_logit_range,
     temperature_guarantee,
 )
-from distfreeuq.calibration.logits import read_new_logits
-from distfreeuq.calibration.results import (
-    CalibrationResult,
-    coefficient_cells,
-    coefficient_headers,
-    coefficients,
-)
+from distfreeuq.calibration.losses.temperature_loss import LOSS_NAMES, scaled_softmax
+from distfreeuq.calibration.results import CalibrationResult, coefficients
 from distfreeuq.calibration.shared_temperature import (
     AT_BOUND,
     LIMITED,
@@ -37,11 +32,7 @@ from distfreeuq.calibration.shared_temperature import (
     fit_limited,
     fit_separately,
 )
-from distfreeuq.calibration.temperature import (
-    ALPHA_BOUNDS,
-    LOSSES,
-    read_alpha_bounds,
-)
+from distfreeuq.calibration.temperature import ALPHA_BOUNDS, read_alpha_bounds
 from distfreeuq.exceptions import FitAtBoundWarning
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.results import read_only
@@ -51,11 +42,6 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 NOTES = {OWN: "", SHARED: "shared", AT_BOUND: "at bound", LIMITED: "limited"}
-_LEGEND = {
-    SHARED: "'shared': too few predicted rows, the shared temperature",
-    AT_BOUND: "'at bound': no optimum inside the bounds",
-    LIMITED: "'limited': gamma keeps it from its own optimum",
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -69,8 +55,8 @@ class ClasswiseTemperatureResult(CalibrationResult):
     inverse_temperatures : ndarray (K,)
         alpha_k = 1 / T_k, what the fit works with.
     std_err : ndarray (K,)
-        Of the temperatures: sandwich estimates, weights included; nan at a bound. Of
-        temperatures that gamma ties together, those of the shared one.
+        Sandwich estimates of the temperatures' standard errors, weights included; nan
+        at a bound. Temperatures that gamma ties together have that of the shared one.
     counts : ndarray (K,)
         Rows predicted as each class.
     status : ndarray (K,)
@@ -81,7 +67,7 @@ class ClasswiseTemperatureResult(CalibrationResult):
     gamma : float
         Largest distance of an alpha_k from alpha_0.
     bounds : (float, float)
-        Of every alpha_k.
+        Bounds of every alpha_k.
 
     The other attributes are those of every `CalibrationResult`.
 
@@ -124,11 +110,13 @@ class ClasswiseTemperatureResult(CalibrationResult):
 
         Notes
         -----
-        The most likely class of every row stays the same. Of tied ones, the first
-        counts as the most likely.
+        The most likely class of every row stays the same; the first counts as such if
+        several tie.
         """
         args = Arguments("ClasswiseTemperatureResult.predict")
-        matrix = read_new_logits(args, logits, self.classes)
+        return self._predict(read_new_logits(args, logits, self.classes))
+
+    def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
         tops, _, _ = describe_rows(matrix)
         return scaled_softmax(matrix, tops, tops, self.inverse_temperatures)
 
@@ -152,31 +140,9 @@ class ClasswiseTemperatureResult(CalibrationResult):
 
     def summary(self) -> Summary:
         """Return losses, temperatures and guarantee as a ``Summary``."""
-        from distfreeuq._base.printing import Table, class_name
+        from distfreeuq.calibration.summary import summarize_classwise
 
-        columns = ["estimate", "std_err", "z", "p_value", "low", "high"]
-        frame = self.to_frame()
-        rows = [
-            [class_name(name), str(n), *coefficient_cells(*cells), note]
-            for name, n, note, cells in zip(
-                frame["class"],
-                frame["n"],
-                frame["note"],
-                frame[columns].itertuples(index=False),
-                strict=True,
-            )
-        ]
-        headers = ["predicted", "n", *coefficient_headers("T=1"), ""]
-        facts = [("Gamma", f"{self.gamma:g}")]
-        if np.isfinite(self.shared_temperature):
-            facts.append(("Shared temperature", f"{self.shared_temperature:.4f}"))
-        seen = [
-            text for status, text in _LEGEND.items() if (self.status == status).any()
-        ]
-        notes = [("Note", "; ".join(seen) + ".")] if seen else []
-        return self._summarise(
-            "Class-wise temperature scaling", facts, [Table(headers, rows)], notes
-        )
+        return summarize_classwise(self)
 
 
 def classwise_temperature_scaling(
@@ -204,7 +170,7 @@ def classwise_temperature_scaling(
         Largest distance of each inverse temperature alpha_k from a shared alpha_0. 0 is
         plain temperature scaling; inf fits each class by itself.
     bounds : (float, float), default (0.001, 1000)
-        Of every alpha_k, and of alpha_0.
+        Bounds of every alpha_k, and of alpha_0.
     sample_weight : array_like (n,), optional
         Non-negative weights; their scale has no effect.
     loss : {"nll", "brier"}, default "nll"
@@ -227,7 +193,7 @@ def classwise_temperature_scaling(
     Notes
     -----
     Rows are grouped by their predicted class, which is known when new rows come, and
-    the mean loss over all rows is minimised: paper D's eq. (4.3) for gamma = inf, (4.2)
+    the mean loss over all rows is minimised: eq. (4.3) of [1]_ for gamma = inf, (4.2)
     otherwise. The latter is solved exactly as the nested convex problem that it is: for
     a given alpha_0 the best alpha_k is the class's own optimum clipped to alpha_0 +-
     gamma, and what remains is convex in alpha_0. Classes that are never predicted get
@@ -236,7 +202,7 @@ def classwise_temperature_scaling(
 
     References
     ----------
-    .. [D] Zhao, Chen and Oymak (2020), "On the role of dataset quality and
+    .. [1] Zhao, Chen and Oymak (2020), "On the role of dataset quality and
        heterogeneity in model confidence", Section 4.1, Theorem 4.1, Corollary 4.2.
 
     Examples
@@ -259,14 +225,37 @@ def classwise_temperature_scaling(
     must = "a non-negative number, inf for classes by themselves"
     gamma = args.number(gamma, "gamma", must, low=0.0)
     alpha_bounds = read_alpha_bounds(args, bounds)
-    loss = args.choice(loss, "loss", LOSSES)
+    loss = args.choice(loss, "loss", LOSS_NAMES)
     if loss == "brier" and np.isfinite(gamma):
         must = "'nll' for a finite gamma, whose solution needs a convex loss"
         args.invalid("loss", must, "'brier'")
-    min_rows = args.count(min_rows, "min_rows", low=1)
-    delta = args.probability(delta, "delta")
-    widest = read_logit_range(args, logit_range, rows)
+    options = ClasswiseOptions(
+        gamma=gamma,
+        bounds=alpha_bounds,
+        loss=loss,
+        min_rows=args.count(min_rows, "min_rows", low=1),
+        delta=args.probability(delta, "delta"),
+        logit_range=read_logit_range(args, logit_range, rows),
+    )
+    return fit_classwise_temperatures(rows, options)
 
+
+class ClasswiseOptions(NamedTuple):
+    """Checked options of `classwise_temperature_scaling`."""
+
+    gamma: float
+    bounds: tuple[float, float]
+    loss: str
+    min_rows: int
+    delta: float
+    logit_range: float | None
+
+
+def fit_classwise_temperatures(
+    rows: CalibrationRows, options: ClasswiseOptions
+) -> ClasswiseTemperatureResult:
+    """Fit a temperature to the rows of each predicted class."""
+    gamma, alpha_bounds, loss, min_rows, delta, widest = options
     counts = np.bincount(rows.tops[rows.weights > 0.0], minlength=rows.n_classes)
     if np.isinf(gamma):
         fitted = fit_separately(rows, counts >= min_rows, loss, alpha_bounds)
@@ -312,11 +301,10 @@ def _warn_at_bound(rows: CalibrationRows, status: IntArray) -> None:
     at_bound = [
         name for name, s in zip(rows.classes, status, strict=True) if s == AT_BOUND
     ]
-    warnings.warn(
+    warn_user(
         f"The temperatures of {len(at_bound)} of {rows.n_classes} classes "
         f"({listed(at_bound)}) stand at their bound: all rows predicted as them are "
         "correct, or their logits do not tell the labels. A finite gamma, a larger "
         "min_rows or narrower bounds keep them nearer to the others.",
         FitAtBoundWarning,
-        stacklevel=3,
     )

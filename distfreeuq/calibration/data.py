@@ -1,11 +1,14 @@
-"""The rows of a calibration fit, checked once, and sums of their losses."""
+"""The arguments of calibrators, read once: logits, labels, weights and groups."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from distfreeuq._base import arrays, class_labels
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
@@ -15,23 +18,21 @@ from distfreeuq._base.array_types import (
     FloatMatrix,
     IntArray,
 )
+from distfreeuq._base.arrays import AnyArray, listed
 from distfreeuq._kernels import _softmax
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import count_blocks
 from distfreeuq._numerics.sample_weights import effective_sample_size
-from distfreeuq.calibration.logits import read_logits
-
-N_SUMS = 5
-LOSS, GRADIENT, CURVATURE, SQUARED_SCORE, WRONG = range(N_SUMS)
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationRows:
-    """Logits, labels and weights, and what one look at every row tells.
+    """Logits, labels and weights, and what one pass over the rows tells.
 
     Attributes
     ----------
     logits : ndarray (n, K)
+        For isotonic calibration, probabilities.
     labels : ndarray (n,)
         Column numbers.
     weights : ndarray (n,)
@@ -78,6 +79,12 @@ class CalibrationRows:
         """Kish's effective sample size, n for equal weights."""
         return effective_sample_size(self.weights)
 
+    def some(self, own: BoolArray) -> CalibrationRows:
+        """Return the rows that a mask (n,) marks, described by themselves."""
+        return make_rows(
+            self.logits[own], self.labels[own], self.weights[own], self.classes
+        )
+
     def every(self, stride: int) -> CalibrationRows:
         """Return every stride-th row: a sample whatever the rows are sorted by."""
         return replace(
@@ -96,20 +103,27 @@ def read_rows(
     sample_weight: ArrayLike | None,
     classes: ArrayLike | None,
 ) -> CalibrationRows:
-    """Check the arguments that all calibrators share."""
+    """Check the arguments that all calibrators of logits share."""
     matrix, names = read_logits(args, logits, classes)
     n = matrix.shape[0]
     if n == 0:
         args.invalid("logits", "of shape (n, K) with n >= 1", f"shape {matrix.shape}")
     codes = args.labels(labels, names, n)
-    weights = read_weights(args, sample_weight, n)
-    tops, logit_range, logit_norm = describe_rows(matrix)
+    return make_rows(matrix, codes, read_weights(args, sample_weight, n), names)
+
+
+def make_rows(
+    logits: FloatMatrix, labels: IntArray, weights: FloatArray | None, classes: Classes
+) -> CalibrationRows:
+    """Return rows of what is checked already; weights of any scale, None for none."""
+    scaled = np.ones(labels.size) if weights is None else weights / weights.max()
+    tops, logit_range, logit_norm = describe_rows(logits)
     return CalibrationRows(
-        logits=matrix,
-        labels=codes,
-        weights=weights,
+        logits=logits,
+        labels=labels,
+        weights=np.ascontiguousarray(scaled),
         tops=tops,
-        classes=names,
+        classes=classes,
         logit_range=logit_range,
         logit_norm=logit_norm,
     )
@@ -117,12 +131,40 @@ def read_rows(
 
 def read_weights(
     args: Arguments, sample_weight: ArrayLike | None, n: int
-) -> FloatArray:
-    """Return weights of at most one; ones if none are given."""
+) -> FloatArray | None:
+    """Return non-negative weights (n,), None if none are given."""
     if sample_weight is None:
-        return np.ones(n)
-    weights = args.weights(sample_weight, "sample_weight", n)
-    return np.ascontiguousarray(weights / weights.max())
+        return None
+    return args.weights(sample_weight, "sample_weight", n)
+
+
+def read_logits(
+    args: Arguments, value: ArrayLike, classes: ArrayLike | None
+) -> tuple[FloatMatrix, Classes]:
+    """Return checked logits (n, K) and classes; (n,) are log-odds of class 1."""
+    return args.logits(_two_columns(args, value, "logits"), classes=classes)
+
+
+def read_new_logits(
+    args: Arguments, value: ArrayLike, classes: Classes, parameter: str = "logits"
+) -> FloatMatrix:
+    """Return checked logits for a fit with these classes."""
+    matrix, names = args.logits(_two_columns(args, value, parameter), parameter)
+    if matrix.shape[1] != len(classes):
+        must = f"of shape (n, {len(classes)}), as in the fit"
+        args.invalid(parameter, must, f"shape {matrix.shape}")
+    if not isinstance(names, range) and class_labels.contradict(names, classes):
+        must = f"with the fit's columns in the fit's order, {listed(classes)}"
+        args.invalid(parameter, must, listed(names))
+    return matrix
+
+
+def _two_columns(args: Arguments, value: ArrayLike, parameter: str) -> ArrayLike:
+    """Return logits (0, s) of two classes where scores (n,) were given."""
+    scores = args.array(value, parameter, "logits")
+    if scores.ndim != 1:
+        return value
+    return np.column_stack([np.zeros_like(scores), scores])
 
 
 def describe_rows(logits: FloatMatrix) -> tuple[IntArray, float, float]:
@@ -134,70 +176,62 @@ def describe_rows(logits: FloatMatrix) -> tuple[IntArray, float, float]:
     return tops, float(widest), float(np.sqrt(longest))
 
 
-def temperature_sums(
-    rows: CalibrationRows,
-    groups: IntArray,
-    alphas: FloatArray,
-    *,
-    brier: bool,
-    active: BoolArray | None = None,
-    confidence: FloatArray | None = None,
-) -> FloatMatrix:
-    """Return weighted sums (G, 5) over each group's rows at its inverse temperature.
-
-    Columns: loss, its first and second derivative in alpha, squared scores, and the
-    rows whose label has not the largest logit. Groups that are not `active` are zero.
-    `confidence` (n,), if given, receives the largest probability of every row of an
-    active group.
-    """
-    n_groups = alphas.size
-    blocks = np.zeros((count_blocks(rows.logits), n_groups, N_SUMS))
-    everyone = np.ones(n_groups, dtype=bool) if active is None else active
-    _softmax._sum_temperature_losses(
-        brier,
-        rows.logits,
-        rows.labels,
-        rows.tops,
-        rows.weights,
-        groups,
-        alphas,
-        everyone.astype(np.uint8),
-        np.empty(0) if confidence is None else confidence,
-        blocks,
-        threads_for(rows.logits.size),
-    )
-    return np.asarray(blocks.sum(axis=0))
-
-
-def brier_slopes(
-    rows: CalibrationRows, groups: IntArray, n_groups: int, first: float, n_points: int
-) -> FloatMatrix:
-    """Return the Brier score's derivatives (G, J) at alphas first * 2^(j / 2).
-
-    In one pass, to about ten digits.
-    """
-    n_blocks = count_blocks(rows.logits)
-    blocks = np.zeros((n_blocks, n_groups, n_points))
-    _softmax._sum_brier_slopes(
-        rows.logits,
-        rows.labels,
-        rows.tops,
-        rows.weights,
-        groups,
-        first,
-        np.empty((n_blocks, 2 * _softmax._lanes() * rows.n_classes)),
-        blocks,
-        threads_for(rows.logits.size),
-    )
-    return np.asarray(blocks.sum(axis=0))
+def split_rows(
+    args: Arguments,
+    groups: Any,
+    logits: ArrayLike,
+    matrix: FloatMatrix,
+    classes: Classes,
+) -> tuple[list[Hashable], IntArray]:
+    """Return the different groups as plain Python values, and which each row is in."""
+    if isinstance(groups, str):
+        tops, _, _ = describe_rows(matrix)
+        seen, codes = _few_integers(tops)
+        return [classes[top] for top in seen], codes
+    if callable(groups):
+        groups = groups(logits)
+    array = args.array(groups, "groups", "groups, one per row")
+    if array.ndim != 1 or array.shape[0] != len(matrix):
+        must = f"{len(matrix)} groups, one per row"
+        args.invalid("groups", must, f"shape {array.shape}")
+    if _is_within_few(array):
+        numbers, codes = _few_integers(array.astype(np.int64))
+        return list(numbers), codes
+    items = arrays.as_items(array)
+    try:
+        distinct = list(dict.fromkeys(items))
+    except TypeError:  # one of them cannot be looked up
+        distinct = items
+    for item in distinct:
+        if not _is_group(item):
+            row = next(row for row, other in enumerate(items) if other is item)
+            must = "values that can be told apart, none of them missing"
+            args.invalid("groups", must, f"{arrays.describe(item)} at row {row}")
+    position = {item: code for code, item in enumerate(distinct)}
+    codes = np.fromiter(map(position.__getitem__, items), np.int64, len(items))
+    return distinct, codes
 
 
-def scaled_softmax(
-    logits: FloatMatrix, tops: IntArray, groups: IntArray, alphas: FloatArray
-) -> FloatMatrix:
-    """Return softmax(alpha * logits), alpha by the row's group; decisions are kept."""
-    probs = np.empty_like(logits)
-    scratch = np.empty((count_blocks(logits), logits.shape[1]))
-    threads = threads_for(logits.size)
-    _softmax._scale_softmax(logits, tops, groups, alphas, scratch, probs, threads)
-    return probs
+def _is_within_few(array: AnyArray) -> bool:
+    """Say whether these are integers with no more between them than there are rows."""
+    if array.dtype.kind not in "iu" or not np.can_cast(array.dtype, np.int64):
+        return False
+    return array.size > 0 and int(array.max()) - int(array.min()) < array.size
+
+
+def _few_integers(values: IntArray) -> tuple[list[int], IntArray]:
+    """Return the different ones in order, and where each row's stands among them."""
+    low = int(values.min()) if values.size else 0
+    offsets = values - low
+    present = np.bincount(offsets) > 0
+    distinct = (low + np.flatnonzero(present)).tolist()
+    return distinct, (np.cumsum(present) - 1)[offsets]
+
+
+def _is_group(item: Any) -> bool:
+    """Say whether a value can be looked up: hashable, and equal to itself."""
+    try:
+        hash(item)
+        return item is not None and bool(item == item)
+    except (TypeError, ValueError):
+        return False

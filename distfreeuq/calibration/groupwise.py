@@ -1,9 +1,9 @@
-"""Calibration by groups: any calibrator, any splitting (paper D, Algorithm 1)."""
+"""Calibration by groups: any calibrator, any splitting."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
@@ -12,39 +12,29 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, IntArray
 from distfreeuq._base.class_labels import name_array
-from distfreeuq._base.repeated_warnings import listed_warnings, warn_once
-from distfreeuq.calibration.data import CalibrationRows, read_rows
+from distfreeuq._base.user_warnings import listed_warnings, warn_once
+from distfreeuq.calibration.calibrators import (
+    Calibrator,
+    UserCalibrator,
+    read_calibrator,
+)
+from distfreeuq.calibration.data import CalibrationRows, read_rows, split_rows
 from distfreeuq.calibration.groupwise_results import (
     POOLED,
     GroupwiseResult,
     Split,
     apply_maps,
-    split_rows,
 )
-from distfreeuq.calibration.guarantees import class_guarantee, read_logit_range
-from distfreeuq.calibration.isotonic import IsotonicResult, isotonic_calibration
-from distfreeuq.calibration.platt import platt_scaling
+from distfreeuq.calibration.guarantees import class_guarantee, no_theorem
+from distfreeuq.calibration.isotonic import IsotonicResult
 from distfreeuq.calibration.results import CalibrationResult, change_fields, outcome_of
-from distfreeuq.calibration.temperature import (
-    ALPHA_BOUNDS,
-    read_alpha_bounds,
-    temperature_scaling,
-)
-from distfreeuq.calibration.vector import vector_scaling
+from distfreeuq.calibration.temperature import TemperatureOptions
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.results import read_only
 
-Calibrator = Callable[..., CalibrationResult]
-CALIBRATORS: dict[str, Calibrator] = {
-    "temperature": temperature_scaling,
-    "vector": vector_scaling,
-    "platt": platt_scaling,
-    "isotonic": isotonic_calibration,
-}
-
 
 def groupwise_calibration(
-    calibrator: str | Calibrator,
+    calibrator: str | UserCalibrator,
     logits: ArrayLike,
     labels: ArrayLike,
     *,
@@ -84,14 +74,14 @@ def groupwise_calibration(
 
     Notes
     -----
-    Paper D's Algorithm 1 without the tie between groups (gamma = inf). For temperatures
+    Algorithm 1 of [1]_ without the tie between groups (gamma = inf). For temperatures
     of predicted classes, `classwise_temperature_scaling` does the same in one pass over
     the rows, and has gamma. A splitting must be known for new rows: the label itself is
     not one.
 
     References
     ----------
-    .. [D] Zhao, Chen and Oymak (2020), Algorithm 1.
+    .. [1] Zhao, Chen and Oymak (2020), Algorithm 1.
 
     Examples
     --------
@@ -109,7 +99,7 @@ def groupwise_calibration(
     {'north': 1.01, 'south': 3.18}
     """
     args = Arguments("groupwise_calibration")
-    name, fit_one = read_calibrator(args, calibrator)
+    name, chosen = read_calibrator(args, calibrator)
     rows = read_rows(args, logits, labels, sample_weight, classes)
     min_rows = args.count(min_rows, "min_rows", low=1)
     if isinstance(groups, str):
@@ -124,17 +114,24 @@ def groupwise_calibration(
     which = np.full(len(names), POOLED, dtype=np.int64)
     which[own] = np.arange(own.size)
 
+    checked: Any = options
+    if isinstance(chosen, Calibrator):
+        if chosen.takes_probs:
+            args.probs(rows.logits, "logits")
+        checked = chosen.options(rows, options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        pooled = _fit(args, fit_one, rows, slice(None), options)
-        fits = tuple(_fit(args, fit_one, rows, codes == code, options) for code in own)
-    # which group it was, the results tell
-    warn_once(listed_warnings(caught), "the groups' fits", stacklevel=2)
+        pooled = _fit(args, chosen, rows, checked)
+        fits = tuple(
+            _fit(args, chosen, rows.some(codes == code), checked) for code in own
+        )
+    # the results say which groups they were
+    warn_once(listed_warnings(caught), "the groups' fits")
     probs = apply_maps(rows.logits, which[codes], fits, pooled)
     before = rows.logits if isinstance(pooled, IsotonicResult) else None
     return GroupwiseResult(
         **change_fields(rows, outcome_of(rows, probs), before=before),
-        guarantee=_guarantee(args, fit_one, rows, counts[own], options),
+        guarantee=_guarantee(rows, counts[own], checked),
         calibrator=name,
         names=tuple(names),
         counts=read_only(counts),
@@ -153,31 +150,19 @@ def _sorted(distinct: list[Hashable]) -> list[Hashable]:
         return distinct
 
 
-def read_calibrator(
-    args: Arguments, value: Any, parameter: str = "calibrator"
-) -> tuple[str, Calibrator]:
-    """Return a calibrator and its name from either."""
-    if callable(value):
-        for name, known in CALIBRATORS.items():
-            if value is known:
-                return name, known
-        return getattr(value, "__name__", type(value).__name__), value
-    name = args.choice(value, parameter, CALIBRATORS)
-    return name, CALIBRATORS[name]
-
-
 def _fit(
     args: Arguments,
-    fit_one: Calibrator,
+    calibrator: Calibrator | UserCalibrator,
     rows: CalibrationRows,
-    own: Any,
-    options: dict[str, Any],
+    options: Any,
 ) -> CalibrationResult:
-    """Fit some of the rows."""
-    result = fit_one(
-        rows.logits[own],
-        name_array(rows.classes)[rows.labels[own]],
-        sample_weight=rows.weights[own],
+    """Fit the calibrator to some of the rows."""
+    if isinstance(calibrator, Calibrator):
+        return calibrator.fit(rows, options)
+    result = calibrator(
+        rows.logits,
+        name_array(rows.classes)[rows.labels],
+        sample_weight=rows.weights,
         classes=rows.classes,
         **options,
     )
@@ -188,25 +173,18 @@ def _fit(
 
 
 def _guarantee(
-    args: Arguments,
-    fit_one: Calibrator,
-    rows: CalibrationRows,
-    counts: IntArray,
-    options: dict[str, Any],
+    rows: CalibrationRows, counts: IntArray, options: Any
 ) -> Guarantee | NoGuarantee:
     """Return Corollary 4.2 for temperatures; there is none for the others."""
-    if fit_one is not temperature_scaling:
-        return NoGuarantee(
-            "no finite-sample theorem for this calibrator; paper D's Cor. 4.2 is about "
-            "temperatures"
-        )
+    if not isinstance(options, TemperatureOptions):
+        return no_theorem("this calibrator", "Cor. 4.2")
     claim = class_guarantee(
         rows,
         counts,
-        loss=options.get("loss", "nll"),
-        alpha_bounds=read_alpha_bounds(args, options.get("bounds", ALPHA_BOUNDS)),
-        delta=options.get("delta", 0.05),
-        logit_range=read_logit_range(args, options.get("logit_range"), rows),
+        loss=options.loss,
+        alpha_bounds=options.bounds,
+        delta=options.delta,
+        logit_range=options.logit_range,
         groups=("group", "groups"),
     )
     if not isinstance(claim, Guarantee):

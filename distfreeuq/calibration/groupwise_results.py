@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distfreeuq._base import arrays
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, Classes, FloatMatrix, IntArray
-from distfreeuq._base.arrays import AnyArray, listed
-from distfreeuq.calibration.data import describe_rows, scaled_softmax
-from distfreeuq.calibration.logits import read_new_logits
+from distfreeuq._base.array_types import ArrayLike, FloatMatrix, IntArray
+from distfreeuq._base.arrays import listed
+from distfreeuq.calibration.data import describe_rows, read_new_logits, split_rows
+from distfreeuq.calibration.losses.temperature_loss import scaled_softmax
 from distfreeuq.calibration.results import CalibrationResult
 from distfreeuq.calibration.temperature import TemperatureResult
 from distfreeuq.exceptions import UnseenGroupWarning
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 Split = Callable[[Any], ArrayLike]
 """From logits, as the user gave them, to each row's group."""
 POOLED = -1
-"""In place of a position among the fits: the map that is fitted to all rows."""
+"""Stands for the map that is fitted to all rows, in place of a position in `fits`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -131,7 +130,7 @@ class GroupwiseResult(CalibrationResult):
     def to_frame(self) -> pd.DataFrame:
         """Return the groups' own tables below one another, with columns group and n.
 
-        Groups that use the pooled map are told by the column pooled.
+        The column pooled marks groups that use the pooled map.
         """
         import pandas as pd
 
@@ -148,30 +147,9 @@ class GroupwiseResult(CalibrationResult):
 
     def summary(self) -> Summary:
         """Return each group's losses and the guarantee as a ``Summary``."""
-        from distfreeuq._base.printing import Table, class_name, number
+        from distfreeuq.calibration.summary import summarize_groupwise
 
-        rows = []
-        for name, n, which in zip(self.names, self.counts, self.which, strict=True):
-            if which == POOLED:
-                rows.append([class_name(name), str(n), "-", "-", "-", "pooled"])
-                continue
-            fit = self.fits[which]
-            rows.append(
-                [
-                    class_name(name),
-                    str(n),
-                    number(fit.loss_before),
-                    number(fit.loss_after),
-                    str(fit.n_changed),
-                    _describe(fit),
-                ]
-            )
-        headers = ["group", "n", "loss before", "loss after", "changed", "map"]
-        notes = [("Pooled", f"{_describe(self.pooled)}, fitted to all rows.")]
-        facts = [("Calibrator", self.calibrator), ("Groups", str(len(self.names)))]
-        return self._summarise(
-            "Calibration by groups", facts, [Table(headers, rows)], notes
-        )
+        return summarize_groupwise(self)
 
     def _default_plot(self, ax: Axes | None) -> Axes:
         from distfreeuq import plots
@@ -188,82 +166,14 @@ def apply_maps(
     pooled: CalibrationResult,
 ) -> FloatMatrix:
     """Return each row's probabilities by its map, a position in `fits` or -1."""
-    everyone = [*fits, pooled]  # of which -1 is the pooled one
-    temperatures = [fit for fit in everyone if isinstance(fit, TemperatureResult)]
-    if len(temperatures) == len(everyone):
+    all_fits = [*fits, pooled]  # position -1 is the pooled one
+    temperatures = [fit for fit in all_fits if isinstance(fit, TemperatureResult)]
+    if len(temperatures) == len(all_fits):
         tops, _, _ = describe_rows(matrix)
         alphas = np.array([fit.inverse_temperature for fit in temperatures])
         return scaled_softmax(matrix, tops, maps % alphas.size, alphas)
     probs = np.empty_like(matrix)
     for index in np.unique(maps):
         own = maps == index
-        probs[own] = everyone[index].predict(matrix[own])
+        probs[own] = all_fits[index]._predict(matrix[own])
     return probs
-
-
-def split_rows(
-    args: Arguments,
-    groups: Any,
-    logits: ArrayLike,
-    matrix: FloatMatrix,
-    classes: Classes,
-) -> tuple[list[Hashable], IntArray]:
-    """Return the different groups as plain Python values, and which each row is in."""
-    if isinstance(groups, str):
-        tops, _, _ = describe_rows(matrix)
-        seen, codes = _few_integers(tops)
-        return [classes[top] for top in seen], codes
-    if callable(groups):
-        groups = groups(logits)
-    array = args.array(groups, "groups", "groups, one per row")
-    if array.ndim != 1 or array.shape[0] != len(matrix):
-        must = f"{len(matrix)} groups, one per row"
-        args.invalid("groups", must, f"shape {array.shape}")
-    if _is_within_few(array):
-        numbers, codes = _few_integers(array.astype(np.int64))
-        return list(numbers), codes
-    items = arrays.as_items(array)
-    try:
-        distinct = list(dict.fromkeys(items))
-    except TypeError:  # one of them cannot be looked up
-        distinct = items
-    for item in distinct:
-        if not _is_group(item):
-            row = next(row for row, other in enumerate(items) if other is item)
-            must = "values that can be told apart, none of them missing"
-            args.invalid("groups", must, f"{arrays.describe(item)} at row {row}")
-    position = {item: code for code, item in enumerate(distinct)}
-    codes = np.fromiter(map(position.__getitem__, items), np.int64, len(items))
-    return distinct, codes
-
-
-def _is_within_few(array: AnyArray) -> bool:
-    """Say whether these are integers with no more between them than there are rows."""
-    if array.dtype.kind not in "iu" or not np.can_cast(array.dtype, np.int64):
-        return False
-    return array.size > 0 and int(array.max()) - int(array.min()) < array.size
-
-
-def _few_integers(values: IntArray) -> tuple[list[int], IntArray]:
-    """Return the different ones in order, and where each row's stands among them."""
-    low = int(values.min()) if values.size else 0
-    offsets = values - low
-    present = np.bincount(offsets) > 0
-    distinct = (low + np.flatnonzero(present)).tolist()
-    return distinct, (np.cumsum(present) - 1)[offsets]
-
-
-def _is_group(item: Any) -> bool:
-    """Say whether a value can be looked up: hashable, and equal to itself."""
-    try:
-        hash(item)
-        return item is not None and bool(item == item)
-    except (TypeError, ValueError):
-        return False
-
-
-def _describe(fit: CalibrationResult) -> str:
-    if isinstance(fit, TemperatureResult):
-        error = "at bound" if np.isnan(fit.std_err) else f"s.e. {fit.std_err:.3f}"
-        return f"T={fit.temperature:.4g}, {error}"
-    return type(fit).__name__.removesuffix("Result").lower()

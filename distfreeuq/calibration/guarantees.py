@@ -1,4 +1,4 @@
-"""What is guaranteed of fitted temperatures: their excess risk (paper D)."""
+"""What is guaranteed of fitted temperatures: their excess risk."""
 
 from __future__ import annotations
 
@@ -11,13 +11,21 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import IntArray
 from distfreeuq.bounds import LossConstants
 from distfreeuq.calibration.data import CalibrationRows
-from distfreeuq.calibration.results import LOSS_NAMES
+from distfreeuq.calibration.losses.temperature_loss import LOSS_NAMES
 from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least, at_most
+from distfreeuq.references import FITTED_ELSEWHERE, ZHAO_2020
 
-PAPER_D = "Zhao, Chen & Oymak (2020)"
 WEIGHTED = NoGuarantee(
     "the rows are weighted, and the theorems are for i.i.d. rows of equal weight"
 )
+
+
+def no_theorem(what: str, theorem: str = "Thm 4.1") -> NoGuarantee:
+    """Return the guarantee of a calibrator that no theorem covers."""
+    return NoGuarantee(
+        f"no finite-sample theorem for {what}; {theorem} of {ZHAO_2020} is about "
+        "temperatures"
+    )
 
 
 def read_logit_range(
@@ -76,7 +84,7 @@ def temperature_guarantee(
         tight,
         delta,
         logit_range,
-        f"{PAPER_D}, Thm 4.1; tighter constants: theory page, 8",
+        f"{ZHAO_2020}, Thm 4.1; tighter constants: theory page, 8",
     )
 
 
@@ -127,7 +135,7 @@ def class_guarantee(
         worst,
         delta,
         logit_range,
-        f"{PAPER_D}, Cor. 4.2 with the observed counts; tighter constants: theory "
+        f"{ZHAO_2020}, Cor. 4.2 with the observed counts; tighter constants: theory "
         "page, 8",
     )
 
@@ -157,7 +165,7 @@ def _claim(
         reference=reference,
         assumptions=(
             "these rows and new rows i.i.d.",
-            "the classifier was fitted on other rows",
+            FITTED_ELSEWHERE,
             f"the logits of any row range over {known}",
         ),
     )
@@ -169,7 +177,7 @@ def _constants(
     alpha_bounds: tuple[float, float],
     logit_range: float | None,
 ) -> tuple[LossConstants, LossConstants, float]:
-    """Return our constants, the paper's, and what to multiply the bound by."""
+    """Return sharper constants, the paper's, and what to multiply the bound by."""
     widest = rows.logit_range if logit_range is None else logit_range
     if loss == "nll":
         own = bounds.nll_constants(widest, rows.n_classes, alpha_bounds[1])

@@ -2,7 +2,7 @@
 
 The negative log-likelihood is convex in alpha = 1/T, so its derivative has one root or
 none in the bounds, and a root is found from any start. The Brier score is not convex:
-its derivative is looked at on a grid, every bracket of a local minimum is solved, and
+its derivative is evaluated on a grid, every bracket of a local minimum is solved, and
 the losses there and at the bounds are compared.
 """
 
@@ -15,12 +15,12 @@ import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq._kernels import _root_search
-from distfreeuq.calibration.data import (
+from distfreeuq.calibration.data import CalibrationRows
+from distfreeuq.calibration.losses.temperature_loss import (
     GRADIENT,
     LOSS,
     N_SUMS,
     WRONG,
-    CalibrationRows,
     brier_slopes,
     temperature_sums,
 )
@@ -29,15 +29,16 @@ _LAST_STEP = 2e-7
 """Relative length of a Newton step that is taken without another pass: its square is
 what remains, and the loss is known along it to the third order."""
 _ROUGH_STEP = 0.02
-"""The same for a sample, which knows alpha to about three per cent."""
+"""The same for a sample of the rows, which determines alpha to about three per cent."""
 _MAX_PASSES = 200
 _SAMPLE_ROWS = 1024
 _ROUGH_BOUNDS = (1e-9, 1e9)
 _NO_GUESS = np.empty(0)
 
 N_STATE = 13
+"""Columns of the state of a search."""
 AT_BOUND = 4
-"""Of the state of a search: how many columns, and which says where it ended."""
+"""The column that says at which bound it ended."""
 
 Sums = FloatMatrix
 Evaluate = Callable[[FloatArray, BoolArray], Sums]
@@ -95,7 +96,7 @@ class LossInAlpha:
         """Return the Brier score's slopes (G, J) at alphas first * 2^(j / 2)."""
         return brier_slopes(self.rows, self.groups, self.n_groups, first, n_points)
 
-    def minimise(
+    def minimize(
         self,
         bounds: tuple[float, float],
         at_one: Sums,
@@ -104,10 +105,10 @@ class LossInAlpha:
     ) -> Minimum:
         """Return every group's minimiser within the bounds.
 
-        `at_one` (G, 5) are the sums at alpha = 1, which every caller has at hand.
+        `at_one` (G, 5) are the sums at alpha = 1, which every caller has already.
         """
         if self.brier:
-            return _minimise_on_grid(self, bounds)
+            return _minimize_on_grid(self, bounds)
         guess = np.full(self.n_groups, self._pooled_guess(bounds))
         guess[self._all_correct(at_one)] = bounds[1]
         if bounds[0] <= 1.0 <= bounds[1]:
@@ -120,15 +121,15 @@ class LossInAlpha:
     def _all_correct(self, at_one: Sums) -> BoolArray:
         """Return which groups have no wrong row: their loss falls with T for ever."""
         correct = at_one[:, WRONG] == 0.0
-        # rows of equal logits are neither right nor wrong, and tell nothing; nor do
-        # logits so large that exponentials vanish show a gradient
+        # the gradient is zero for rows of equal logits, which are neither right nor
+        # wrong and tell nothing, but also where exponentials of large logits vanish
         still = correct & (at_one[:, GRADIENT] == 0.0)
         if still.any():
             rows = np.flatnonzero(still[self.groups] & (self.rows.weights > 0.0))
             logits = self.rows.logits[rows]
             differ = logits.min(axis=1) < logits.max(axis=1)
-            told = np.bincount(self.groups[rows], differ, self.n_groups) > 0.0
-            correct &= ~still | told
+            informative = np.bincount(self.groups[rows], differ, self.n_groups) > 0.0
+            correct &= ~still | informative
         return np.asarray(correct)
 
     def _pooled_guess(self, bounds: tuple[float, float]) -> float:
@@ -139,19 +140,19 @@ class LossInAlpha:
         sample = self.rows.every(stride)
         pooled = LossInAlpha(sample, np.zeros(sample.n, dtype=np.int64), 1, "nll")
         at_one = pooled(np.ones(1))
-        found = pooled.minimise(bounds, at_one, last_step=_ROUGH_STEP)
+        found = pooled.minimize(bounds, at_one, last_step=_ROUGH_STEP)
         return float(found.alphas[0])
 
 
 def rough_alpha(rows: CalibrationRows) -> float:
-    """Return the common alpha of few rows: where maps with more parameters start.
+    """Return the common alpha of few rows, from which maps with more parameters start.
 
-    1 where all of these rows are correct, and no alpha is large enough.
+    It is 1 where all of these rows are correct, and no alpha is large enough.
     """
     sample = rows.every(max(1, rows.n // _SAMPLE_ROWS))
     losses = LossInAlpha(sample, np.zeros(sample.n, dtype=np.int64), 1, "nll")
     at_one = losses(np.ones(1))
-    found = losses.minimise(_ROUGH_BOUNDS, at_one, last_step=_ROUGH_STEP)
+    found = losses.minimize(_ROUGH_BOUNDS, at_one, last_step=_ROUGH_STEP)
     return 1.0 if found.at_bound[0] > 0 else float(found.alphas[0])
 
 
@@ -178,7 +179,7 @@ def solve_increasing(
     known : ndarray (G, 5), optional
         Sums at `start`, if they are known already.
     guess : ndarray (G,), optional
-        Where to look next, in place of a Newton step from `start`; nan for no guess.
+        The next point, in place of a Newton step from `start`; nan for no guess.
     bracket : (ndarray, ndarray), optional
         Per group, points of negative and of positive gradient.
     active : ndarray (G,), optional
@@ -189,9 +190,9 @@ def solve_increasing(
     Notes
     -----
     Newton's method from two points at once (a cubic through both gradients and
-    curvatures, inverted), within a bracket. A step that leaves the bracket, or a long
-    row of steps to one side, looks at the bound on that side; with both ends of the
-    bracket seen, slow progress is answered by the geometric mean of its ends.
+    curvatures, inverted), within a bracket. After a step that leaves the bracket, or a
+    long row of steps to one side, the bound on that side is evaluated; where both ends
+    of the bracket are known, slow progress is followed by their geometric mean.
     """
     n_groups = start.size
     x = start.astype(np.float64)
@@ -218,7 +219,7 @@ def solve_increasing(
     return Minimum(x, sums, state[:, AT_BOUND].astype(np.int64))
 
 
-def _minimise_on_grid(losses: LossInAlpha, bounds: tuple[float, float]) -> Minimum:
+def _minimize_on_grid(losses: LossInAlpha, bounds: tuple[float, float]) -> Minimum:
     """Compare all local minima that a grid of alphas brackets, and the bounds."""
     low, high = bounds
     n_groups = losses.n_groups
@@ -235,13 +236,13 @@ def _minimise_on_grid(losses: LossInAlpha, bounds: tuple[float, float]) -> Minim
         at_bound=np.where(is_high, 1, -1),
     )
     seen_last = is_high
-    everyone = np.arange(n_groups)
+    groups = np.arange(n_groups)
     brackets = (slopes[:-1] < 0.0) & (slopes[1:] > 0.0)
     order = np.cumsum(brackets, axis=0)
     for rank in range(1, int(order.max(initial=0)) + 1):
         which = (brackets & (order == rank)).argmax(axis=0)
         some = order[-1] >= rank
-        below, above = slopes[which, everyone], slopes[which + 1, everyone]
+        below, above = slopes[which, groups], slopes[which + 1, groups]
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.clip(np.where(some, below / (below - above), 0.5), 0.01, 0.99)
         solved = solve_increasing(
@@ -258,6 +259,6 @@ def _minimise_on_grid(losses: LossInAlpha, bounds: tuple[float, float]) -> Minim
             at_bound=np.where(better, 0, best.at_bound),
         )
         seen_last = np.where(some, better, seen_last)
-    if not seen_last.all():  # confidences are to be left behind at the minimum
+    if not seen_last.all():  # the confidences must be those at the minimum
         losses(best.alphas, ~seen_last)
     return best

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
+from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
 from distfreeuq._kernels import _softmax
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import count_blocks
-from distfreeuq.calibration.data import CalibrationRows, describe_rows, read_weights
+from distfreeuq.calibration.data import (
+    CalibrationRows,
+    make_rows,
+    read_weights,
+)
 from distfreeuq.calibration.results import CalibrationResult, change_fields, outcome_of
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import read_only
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 _SEARCH = 4
-"""What looking up a place on a curve costs, in entries that are only read."""
+"""Cost of finding a place on a curve, relative to reading an entry."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -76,7 +80,9 @@ class IsotonicResult(CalibrationResult):
         class of a row may change, and ties are common.
         """
         args = Arguments("IsotonicResult.predict")
-        matrix = args.new_probs(logits, self.classes)
+        return self._predict(args.new_probs(logits, self.classes))
+
+    def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
         return apply_curves(matrix, self.knots, self.values)
 
     def to_frame(self) -> pd.DataFrame:
@@ -86,39 +92,16 @@ class IsotonicResult(CalibrationResult):
         parts = [
             pd.DataFrame({"class": [name] * knots.size, "knot": knots, "value": values})
             for name, knots, values in zip(
-                self._curve_classes(), self.knots, self.values, strict=True
+                curve_classes(self.classes), self.knots, self.values, strict=True
             )
         ]
         return pd.concat(parts, ignore_index=True)
 
-    def _curve_classes(self) -> list[object]:
-        return list(self.classes) if len(self.classes) > 2 else [self.classes[1]]
-
     def summary(self) -> Summary:
         """Return losses and the curves' extent as a ``Summary``."""
-        from distfreeuq._base.printing import Table, class_name, number
+        from distfreeuq.calibration.summary import summarize_isotonic
 
-        rows = [
-            [
-                class_name(name),
-                str(n_blocks),
-                number(float(knots[0])),
-                number(float(knots[-1])),
-                number(float(values[0])),
-                number(float(values[-1])),
-            ]
-            for name, n_blocks, knots, values in zip(
-                self._curve_classes(),
-                self.n_blocks,
-                self.knots,
-                self.values,
-                strict=True,
-            )
-        ]
-        headers = ["class", "blocks", "from", "to", "lowest", "highest"]
-        note = "no standard errors, as isotonic estimates have no normal limit."
-        tables = [Table(headers, rows)]
-        return self._summarise("Isotonic calibration", [], tables, [("Note", note)])
+        return summarize_isotonic(self)
 
     def _default_plot(self, ax: Axes | None) -> Axes:
         from distfreeuq import plots
@@ -178,22 +161,19 @@ def isotonic_calibration(
     n = matrix.shape[0]
     if n == 0:
         args.invalid("probs", "of shape (n, K) with n >= 1", f"shape {matrix.shape}")
-    tops, _, _ = describe_rows(matrix)
-    rows = CalibrationRows(
-        logits=matrix,
-        labels=args.labels(labels, names, n),
-        weights=read_weights(args, sample_weight, n),
-        tops=tops,
-        classes=names,
-        logit_range=np.nan,
-        logit_norm=np.nan,
-    )
+    codes = args.labels(labels, names, n)
+    rows = make_rows(matrix, codes, read_weights(args, sample_weight, n), names)
+    return fit_isotonic(rows)
+
+
+def fit_isotonic(rows: CalibrationRows, options: None = None) -> IsotonicResult:
+    """Fit curves to rows that hold probabilities."""
     curves = fit_curves(rows)
     knots = tuple(read_only(curve[0]) for curve in curves)
     values = tuple(read_only(curve[1]) for curve in curves)
-    after = outcome_of(rows, apply_curves(matrix, knots, values))
+    after = outcome_of(rows, apply_curves(rows.logits, knots, values))
     return IsotonicResult(
-        **change_fields(rows, after, before=matrix),
+        **change_fields(rows, after, before=rows.logits),
         guarantee=NoGuarantee("no finite-sample theorem for isotonic calibration"),
         knots=knots,
         values=values,
@@ -201,10 +181,16 @@ def isotonic_calibration(
     )
 
 
+def curve_classes(classes: Classes) -> Classes:
+    """Return the classes that have a curve: all, or class 1 alone if there are two."""
+    return classes if len(classes) > 2 else classes[1:]
+
+
 def fit_curves(rows: CalibrationRows) -> list[tuple[FloatArray, FloatArray, int]]:
     """Return the best curve of each class, or of class 1 alone if there are two.
 
-    On as many threads as there are: sorting, the most of it, is done without the lock.
+    Classes are fitted in parallel threads: sorting, which takes most of the time, does
+    not hold the interpreter's lock.
     """
     counted = rows.weights > 0.0
 

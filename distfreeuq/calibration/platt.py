@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
-from distfreeuq.calibration.binary_logistic import fit_binary
-from distfreeuq.calibration.data import read_rows
-from distfreeuq.calibration.linear_loss import linear_softmax
-from distfreeuq.calibration.logits import read_new_logits
-from distfreeuq.calibration.multinomial_logistic import fit_multinomial
+from distfreeuq.calibration.data import CalibrationRows, read_new_logits, read_rows
+from distfreeuq.calibration.guarantees import no_theorem
+from distfreeuq.calibration.logistic_fits import fit_binary, fit_multinomial
+from distfreeuq.calibration.losses.linear_loss import linear_softmax
 from distfreeuq.calibration.results import (
     CalibrationResult,
     change_fields,
-    coefficient_cells,
-    coefficient_headers,
     coefficients,
     outcome_of,
 )
-from distfreeuq.calibration.vector import read_ridge, warn_lost
-from distfreeuq.guarantees import NoGuarantee
+from distfreeuq.calibration.vector import read_ridge, warn_diverged
 from distfreeuq.results import read_only
 
 if TYPE_CHECKING:
@@ -40,8 +36,8 @@ class PlattResult(CalibrationResult):
     ----------
     coef : ndarray (K, K)
     bias : ndarray (K,)
-        Logits become logits @ coef.T + bias. Of all maps with these probabilities, the
-        one nearest to leaving the logits as they are.
+        Logits become logits @ coef.T + bias. Several maps give these probabilities;
+        this one is nearest to leaving the logits as they are.
     std_err : ndarray
         Sandwich estimates, weights included; nan where the data do not determine the
         parameter. Two classes: (2,), of `slope` and `intercept`. More: (K, K + 1), the
@@ -102,7 +98,10 @@ class PlattResult(CalibrationResult):
         -----
         The most likely class of a row may change.
         """
-        matrix = read_new_logits(Arguments("PlattResult.predict"), logits, self.classes)
+        args = Arguments("PlattResult.predict")
+        return self._predict(read_new_logits(args, logits, self.classes))
+
+    def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
         return linear_softmax(matrix, self.coef, self.bias)
 
     def to_frame(self) -> pd.DataFrame:
@@ -139,30 +138,9 @@ class PlattResult(CalibrationResult):
 
     def summary(self) -> Summary:
         """Return losses and coefficient table as a ``Summary``."""
-        from distfreeuq._base.printing import Table, class_name
+        from distfreeuq.calibration.summary import summarize_platt
 
-        frame = self.to_frame()
-        columns = ["estimate", "std_err", "z", "p_value", "low", "high"]
-        names = list(frame["parameter"])
-        heading, null = "", "a=1, b=0"
-        if len(self.classes) > 2:
-            heading, null = "class <- of", "no change"
-            pairs = zip(frame["class"], frame["of"], strict=True)
-            names = [f"{class_name(k)} <- {class_name(of)}" for k, of in pairs]
-        cells = [
-            [name, *coefficient_cells(*row)]
-            for name, row in zip(
-                names, frame[columns].itertuples(index=False), strict=True
-            )
-        ]
-        facts = [("Ridge", f"{self.ridge:g}")] if self.ridge else []
-        if self.smoothing:
-            facts.append(("Targets", "Platt's, smoothed"))
-        notes = []
-        if len(self.classes) > 2 and np.isnan(self.std_err).all():
-            notes.append(("Note", "no standard errors beyond 1000 parameters."))
-        table = Table([heading, *coefficient_headers(null)], cells)
-        return self._summarise("Platt scaling", facts, [table], notes)
+        return summarize_platt(self)
 
     def _default_plot(self, ax: Axes | None) -> Axes:
         from distfreeuq import plots
@@ -233,27 +211,44 @@ def platt_scaling(
     """
     args = Arguments("platt_scaling")
     rows = read_rows(args, logits, labels, sample_weight, classes)
+    options = read_platt_options(args, rows, ridge=ridge, smoothing=smoothing)
+    return fit_platt(rows, options)
+
+
+class PlattOptions(NamedTuple):
+    """Checked options of `platt_scaling`."""
+
+    ridge: float
+    smoothing: bool
+
+
+def read_platt_options(
+    args: Arguments, rows: CalibrationRows, *, ridge: float, smoothing: bool
+) -> PlattOptions:
+    """Check the options of a fit to these rows."""
     ridge = read_ridge(args, ridge)
     smoothing = args.flag(smoothing, "smoothing")
     if smoothing and rows.n_classes > 2:
         must = "False for more than two classes"
         args.invalid("smoothing", must, f"True for {rows.n_classes} classes")
+    return PlattOptions(ridge, smoothing)
+
+
+def fit_platt(rows: CalibrationRows, options: PlattOptions) -> PlattResult:
+    """Fit a linear map of the logits to the rows."""
     if rows.n_classes == 2:
-        fitted = fit_binary(rows, ridge, smoothing)
+        fitted = fit_binary(rows, options.ridge, options.smoothing)
     else:
-        fitted = fit_multinomial(rows, ridge)
-    if fitted.lost.any():
-        warn_lost(rows, fitted.lost)
+        fitted = fit_multinomial(rows, options.ridge)
+    if fitted.diverged.any():
+        warn_diverged(rows, fitted.diverged)
     probs = linear_softmax(rows.logits, fitted.coef, fitted.bias)
     return PlattResult(
         **change_fields(rows, outcome_of(rows, probs)),
-        guarantee=NoGuarantee(
-            "no finite-sample theorem for Platt scaling; paper D's Thm 4.1 is about "
-            "temperatures"
-        ),
+        guarantee=no_theorem("Platt scaling"),
         coef=read_only(fitted.coef),
         bias=read_only(fitted.bias),
         std_err=read_only(fitted.std_err),
-        ridge=ridge,
-        smoothing=smoothing,
+        ridge=options.ridge,
+        smoothing=options.smoothing,
     )

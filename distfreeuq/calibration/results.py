@@ -17,8 +17,9 @@ from distfreeuq._base.array_types import (
     FloatMatrix,
     IntArray,
 )
-from distfreeuq.calibration.data import LOSS, CalibrationRows, describe_rows
+from distfreeuq.calibration.data import CalibrationRows, describe_rows
 from distfreeuq.calibration.inverse_temperature import LossInAlpha
+from distfreeuq.calibration.losses.temperature_loss import LOSS
 from distfreeuq.calibration.reliability_change import bin_sums, reliability_frame
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.results import Result, read_only
@@ -26,13 +27,9 @@ from distfreeuq.results import Result, read_only
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from statsmodels.iolib.summary import Summary
 
-    from distfreeuq._base.printing import Note, Table
-
-CONFIDENCE = 0.95
-"""Of the intervals in coefficient tables."""
-LOSS_NAMES = {"nll": "NLL", "brier": "Brier score"}
+LEVEL = 0.95
+"""Level of the intervals in coefficient tables."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -74,6 +71,10 @@ class CalibrationResult(Result):
     def predict(self, logits: ArrayLike) -> FloatMatrix:
         """Calibrated probabilities of new rows."""
 
+    def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
+        """Return the calibrated probabilities of rows that are read already."""
+        return self.predict(matrix)
+
     def reliability(self) -> pd.DataFrame:
         """Return confidence and accuracy of the fitted rows by bin, before and after.
 
@@ -112,37 +113,9 @@ class CalibrationResult(Result):
 
         return plots.calibration_parameters(self, ax=ax)
 
-    def _summarise(
-        self,
-        title: str,
-        facts: list[tuple[str, str]],
-        tables: list[Table],
-        notes: list[Note],
-    ) -> Summary:
-        """Lay out a summary: losses and decisions, then what the procedure adds."""
-        from distfreeuq._base import printing
-        from distfreeuq._base.printing import number
-
-        name = LOSS_NAMES[self.loss]
-        shared = [
-            ("Calibration rows", str(self.n)),
-            ("Classes", str(len(self.classes))),
-            (f"{name} before", number(self.loss_before)),
-            (f"{name} after", number(self.loss_after)),
-            ("Decisions changed", f"{self.n_changed} of {self.n} rows"),
-        ]
-        if self.effective_n < self.n - 1e-6:
-            shared.append(("Effective sample size", number(self.effective_n, 1)))
-        return printing.summarise(
-            title,
-            [*shared, *facts],
-            tables,
-            [*notes, *printing.guarantee_notes(self.guarantee)],
-        )
-
 
 class Outcome(NamedTuple):
-    """What a map makes of fitted rows: decisions, their probabilities, labels' NLL."""
+    """What becomes of the rows: decisions, their probabilities, and labels' NLL."""
 
     tops: IntArray
     confidence: FloatArray
@@ -150,7 +123,7 @@ class Outcome(NamedTuple):
 
 
 def outcome_of(rows: CalibrationRows, probs: FloatMatrix) -> Outcome:
-    """Return what these probabilities (n, K) make of the rows."""
+    """Return what becomes of the rows with these probabilities (n, K)."""
     tops, _, _ = describe_rows(probs)
     confidence = probs[np.arange(rows.n), tops].astype(np.float64)
     return Outcome(tops, confidence, nll_of(probs, rows.labels))
@@ -159,7 +132,7 @@ def outcome_of(rows: CalibrationRows, probs: FloatMatrix) -> Outcome:
 def change_fields(
     rows: CalibrationRows, after: Outcome, *, before: FloatMatrix | None = None
 ) -> dict[str, Any]:
-    """Return the fields that every result has, but the guarantee.
+    """Return the fields that every result has, except the guarantee.
 
     `before` are the probabilities that went in, if they are not the logits' softmax.
     """
@@ -190,9 +163,9 @@ def change_fields(
 
 
 def weighted_mean(losses: FloatArray, weights: FloatArray) -> float:
-    """Return the mean loss; one of a row without weight counts not, even if inf."""
+    """Return the mean loss; rows of zero weight are ignored, even if theirs is inf."""
     counted = weights > 0.0
-    # not by BLAS, whose threads would stay behind and wait actively
+    # not by BLAS, whose threads would go on waiting actively
     return float((weights[counted] * losses[counted]).sum()) / float(weights.sum())
 
 
@@ -215,7 +188,7 @@ def coefficients(
     temperatures and inverse temperatures get the same ones. Unknown standard errors
     (NaN) give NaN.
     """
-    quantile = float(special.ndtri(0.5 + 0.5 * CONFIDENCE))
+    quantile = float(special.ndtri(0.5 + 0.5 * LEVEL))
     if positive:
         error = std_err / estimates
         z = np.log(estimates / null) / error
@@ -232,39 +205,3 @@ def coefficients(
         "low": low,
         "high": high,
     }
-
-
-def coefficient_cells(
-    estimate: float, std_err: float, z: float, p_value: float, low: float, high: float
-) -> list[str]:
-    """Return one line of a coefficient table as statsmodels prints it."""
-    if np.isnan(std_err):
-        return [_digits(estimate), "-", "-", "-", "-", "-"]
-    return [
-        _digits(estimate),
-        _digits(std_err),
-        f"{z:.3f}",
-        f"{p_value:.3f}",
-        _digits(low),
-        _digits(high),
-    ]
-
-
-def named_coefficient_rows(frame: pd.DataFrame) -> list[list[str]]:
-    """Return the lines of a coefficient table whose parameters belong to classes."""
-    from distfreeuq._base.printing import class_name
-
-    columns = ["class", "estimate", "std_err", "z", "p_value", "low", "high"]
-    return [
-        [class_name(name), *coefficient_cells(*cells)]
-        for name, *cells in frame[columns].itertuples(index=False)
-    ]
-
-
-def coefficient_headers(null: str) -> list[str]:
-    """Return the headings over `coefficient_cells`; z tests the null value."""
-    return ["coef", "std err", f"z ({null})", "P>|z|", "[0.025", "0.975]"]
-
-
-def _digits(value: float) -> str:
-    return f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 or value == 0 else f"{value:.4g}"

@@ -1,4 +1,4 @@
-"""Temperatures of classes that share one: by default, or within gamma of it."""
+"""Temperatures of classes, some or all of them tied to one that they share."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
-from distfreeuq.calibration.data import CURVATURE, SQUARED_SCORE, CalibrationRows
+from distfreeuq.calibration.data import CalibrationRows
 from distfreeuq.calibration.inverse_temperature import (
     LossInAlpha,
     Minimum,
     solve_increasing,
 )
+from distfreeuq.calibration.losses.temperature_loss import CURVATURE, SQUARED_SCORE
 from distfreeuq.calibration.reliability_change import bin_sums
 from distfreeuq.calibration.temperature import FittedGroups, temperature_std_err
 
@@ -29,7 +30,7 @@ class FittedClasses:
     status : ndarray (K,)
         `OWN`, `SHARED`, `AT_BOUND` or `LIMITED`.
     std_err : ndarray (K,)
-        Of the temperatures.
+        Standard errors of the temperatures.
     shared_alpha : float
         alpha_0; nan where there is none.
     """
@@ -55,10 +56,10 @@ class _Fit:
 
     def pooled(self, bounds: tuple[float, float]) -> Minimum:
         """Return the minimum of all rows together, with one temperature."""
-        everyone = np.zeros(self.rows.n, dtype=np.int64)
+        one_group = np.zeros(self.rows.n, dtype=np.int64)
         loss = "brier" if self.losses.brier else "nll"
-        together = LossInAlpha(self.rows, everyone, 1, loss)
-        return together.minimise(bounds, self.before.sum(axis=0, keepdims=True))
+        together = LossInAlpha(self.rows, one_group, 1, loss)
+        return together.minimize(bounds, self.before.sum(axis=0, keepdims=True))
 
     def finish(self, minimum: Minimum) -> FittedGroups:
         """Return the fit with confidences as the last passes left them."""
@@ -68,9 +69,12 @@ class _Fit:
 def fit_separately(
     rows: CalibrationRows, own: BoolArray, loss: str, bounds: tuple[float, float]
 ) -> FittedClasses:
-    """Fit classes of their own by themselves, paper D eq. (4.3); others share one."""
+    """Fit classes by themselves, eq. (4.3) of Zhao, Chen and Oymak (2020).
+
+    Those that `own` (K,) does not mark share the temperature of all rows.
+    """
     fit = _Fit(rows, loss)
-    minimum = fit.losses.minimise(bounds, fit.before)
+    minimum = fit.losses.minimize(bounds, fit.before)
     status = np.where(minimum.at_bound != 0, AT_BOUND, OWN)
     std_err = temperature_std_err(minimum)
     shared = np.nan
@@ -88,17 +92,17 @@ def fit_separately(
 def fit_limited(
     rows: CalibrationRows, own: BoolArray, gamma: float, bounds: tuple[float, float]
 ) -> FittedClasses:
-    """Fit all classes within gamma of a shared alpha_0, paper D eq. (4.2).
+    """Fit classes within gamma of alpha_0, eq. (4.2) of Zhao, Chen and Oymak (2020).
 
     With alpha*_k the optimum of class k by itself, the smallest loss for a given
     alpha_0 is at alpha_k = alpha*_k clipped to alpha_0 +- gamma. Its derivative in
     alpha_0 is the sum of the clipped classes' gradients, which increases.
     """
     fit = _Fit(rows, "nll")
-    alone = fit.losses.minimise(bounds, fit.before)
+    alone = fit.losses.minimize(bounds, fit.before)
     low = float(alone.alphas[own].max()) - gamma
     high = float(alone.alphas[own].min()) + gamma
-    if low <= high:  # gamma holds nobody back, and alpha_0 may be anywhere in between
+    if low <= high:  # the constraint is inactive for every alpha_0 in between
         pooled = fit.pooled(bounds)
         shared = min(max(float(pooled.alphas[0]), low), high)
         minimum, limited = alone, np.zeros(own.size, dtype=bool)

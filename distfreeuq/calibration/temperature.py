@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, FloatMatrix, IntArray
+from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.user_warnings import warn_user
 from distfreeuq.calibration.data import (
-    CURVATURE,
-    LOSS,
-    SQUARED_SCORE,
     CalibrationRows,
     describe_rows,
+    read_new_logits,
     read_rows,
-    scaled_softmax,
 )
 from distfreeuq.calibration.guarantees import read_logit_range, temperature_guarantee
 from distfreeuq.calibration.inverse_temperature import LossInAlpha, Minimum
-from distfreeuq.calibration.logits import read_new_logits
-from distfreeuq.calibration.reliability_change import bin_sums
-from distfreeuq.calibration.results import (
-    CalibrationResult,
-    coefficient_cells,
-    coefficient_headers,
-    coefficients,
+from distfreeuq.calibration.losses.temperature_loss import (
+    CURVATURE,
+    LOSS,
+    LOSS_NAMES,
+    SQUARED_SCORE,
+    scaled_softmax,
 )
+from distfreeuq.calibration.reliability_change import bin_sums
+from distfreeuq.calibration.results import CalibrationResult, coefficients
 from distfreeuq.exceptions import FitAtBoundWarning
 from distfreeuq.results import read_only
 
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 ALPHA_BOUNDS = (1e-3, 1e3)
-LOSSES = ("nll", "brier")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -52,11 +49,12 @@ class TemperatureResult(CalibrationResult):
     inverse_temperature : float
         Logits are multiplied by it; what the fit works with.
     std_err : float
-        Of the temperature: sandwich estimate, weights included; nan at a bound.
+        Sandwich estimate of the temperature's standard error, weights included; nan at
+        a bound.
     at_bound : {"low", "high"} or None
         Which bound the inverse temperature stands at.
     bounds : (float, float)
-        Of the inverse temperature.
+        Bounds of the inverse temperature.
 
     The other attributes are those of every `CalibrationResult`.
 
@@ -98,12 +96,13 @@ class TemperatureResult(CalibrationResult):
         The most likely class of every row stays the same, ties included.
         """
         args = Arguments("TemperatureResult.predict")
-        matrix = read_new_logits(args, logits, self.classes)
+        return self._predict(read_new_logits(args, logits, self.classes))
+
+    def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
         tops, _, _ = describe_rows(matrix)
-        everyone = np.zeros(matrix.shape[0], dtype=np.int64)
-        return scaled_softmax(
-            matrix, tops, everyone, np.array([self.inverse_temperature])
-        )
+        one_group = np.zeros(matrix.shape[0], dtype=np.int64)
+        alpha = np.array([self.inverse_temperature])
+        return scaled_softmax(matrix, tops, one_group, alpha)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the coefficient table: one row, the temperature.
@@ -119,23 +118,9 @@ class TemperatureResult(CalibrationResult):
 
     def summary(self) -> Summary:
         """Return losses, coefficient table and guarantee as a ``Summary``."""
-        from distfreeuq._base.printing import Table
+        from distfreeuq.calibration.summary import summarize_temperature
 
-        rows = [
-            [name, *coefficient_cells(*cells)]
-            for name, *cells in self.to_frame().itertuples(index=False)
-        ]
-        notes = []
-        if self.at_bound is not None:
-            which = {"low": "largest", "high": "smallest"}[self.at_bound]
-            note = f"the {which} temperature allowed: no optimum inside the bounds."
-            notes.append(("Note", note))
-        return self._summarise(
-            "Temperature scaling",
-            [],
-            [Table(["", *coefficient_headers("T=1")], rows)],
-            notes,
-        )
+        return summarize_temperature(self)
 
     def _default_plot(self, ax: Axes | None) -> Axes:
         from distfreeuq import plots
@@ -168,7 +153,7 @@ def temperature_scaling(
     loss : {"nll", "brier"}, default "nll"
         Negative log-likelihood, or the Brier score sum_k (p_k - e_k)^2.
     bounds : (float, float), default (0.001, 1000)
-        Of the inverse temperature alpha = 1/T.
+        Bounds of the inverse temperature alpha = 1/T.
     delta : float, default 0.05
         Failure probability of the guarantee.
     logit_range : float, optional
@@ -197,7 +182,7 @@ def temperature_scaling(
     ----------
     .. [1] Guo, Pleiss, Sun and Weinberger (2017), "On calibration of modern neural
        networks", ICML.
-    .. [D] Zhao, Chen and Oymak (2020), "On the role of dataset quality and
+    .. [2] Zhao, Chen and Oymak (2020), "On the role of dataset quality and
        heterogeneity in model confidence", Theorem 4.1.
 
     Examples
@@ -215,37 +200,69 @@ def temperature_scaling(
     """
     args = Arguments("temperature_scaling")
     rows = read_rows(args, logits, labels, sample_weight, classes)
-    loss = args.choice(loss, "loss", LOSSES)
-    alpha_bounds = read_alpha_bounds(args, bounds)
-    delta = args.probability(delta, "delta")
-    widest = read_logit_range(args, logit_range, rows)
+    options = read_temperature_options(
+        args, rows, loss=loss, bounds=bounds, delta=delta, logit_range=logit_range
+    )
+    return fit_temperature(rows, options)
 
-    fitted = fit_groups(rows, np.zeros(rows.n, dtype=np.int64), 1, loss, alpha_bounds)
+
+class TemperatureOptions(NamedTuple):
+    """Checked options of `temperature_scaling`."""
+
+    loss: str
+    bounds: tuple[float, float]
+    delta: float
+    logit_range: float | None
+
+
+def read_temperature_options(
+    args: Arguments,
+    rows: CalibrationRows,
+    *,
+    loss: Any,
+    bounds: Any,
+    delta: Any,
+    logit_range: Any,
+) -> TemperatureOptions:
+    """Check the options of a fit to these rows."""
+    return TemperatureOptions(
+        loss=args.choice(loss, "loss", LOSS_NAMES),
+        bounds=read_alpha_bounds(args, bounds),
+        delta=args.probability(delta, "delta"),
+        logit_range=read_logit_range(args, logit_range, rows),
+    )
+
+
+def fit_temperature(
+    rows: CalibrationRows, options: TemperatureOptions
+) -> TemperatureResult:
+    """Fit one temperature to all rows."""
+    one_group = np.zeros(rows.n, dtype=np.int64)
+    fitted = fit_groups(rows, one_group, 1, options.loss, options.bounds)
     minimum = fitted.minimum
     alpha, at_bound = float(minimum.alphas[0]), int(minimum.at_bound[0])
     if at_bound:
-        warnings.warn(
+        warn_user(
             f"{bound_message(at_bound)}: the temperature stands at its bound, "
             f"{1.0 / alpha:g}.",
             FitAtBoundWarning,
-            stacklevel=2,
         )
     return TemperatureResult(
-        **fitted.common(rows, loss),
+        **fitted.common(rows, options.loss),
         guarantee=temperature_guarantee(
             rows,
-            loss=loss,
-            alpha_bounds=alpha_bounds,
+            loss=options.loss,
+            alpha_bounds=options.bounds,
             gamma=0.0,
             n_temperatures=1,
-            delta=delta,
-            logit_range=widest,
+            delta=options.delta,
+            logit_range=options.logit_range,
         ),
         temperature=1.0 / alpha,
         inverse_temperature=alpha,
         std_err=float(temperature_std_err(minimum)[0]),
         at_bound={-1: "low", 0: None, 1: "high"}[at_bound],
-        bounds=alpha_bounds,
+        bounds=options.bounds,
     )
 
 
@@ -286,7 +303,7 @@ def fit_groups(
     correct = rows.tops == rows.labels
     before = losses(np.ones(n_groups))
     bins_before = bin_sums(losses.confidence, correct, rows.weights)
-    minimum = losses.minimise(bounds, before)
+    minimum = losses.minimize(bounds, before)
     return FittedGroups(
         minimum=minimum,
         sums_before=before,
@@ -295,7 +312,7 @@ def fit_groups(
     )
 
 
-def temperature_std_err(minimum: Minimum) -> FloatMatrix:
+def temperature_std_err(minimum: Minimum) -> FloatArray:
     """Return standard errors (G,) of T = 1/alpha by the delta method, nan at bounds."""
     curvature = minimum.sums[:, CURVATURE]
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from distfreeuq._base.arguments import LARGEST, Arguments
 from distfreeuq._base.array_types import ArrayLike, BoolArray, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import listed
-from distfreeuq.calibration.data import CalibrationRows, read_rows
-from distfreeuq.calibration.logits import read_new_logits
+from distfreeuq._base.user_warnings import warn_user
+from distfreeuq._numerics.blas import on_one_blas_thread
+from distfreeuq._numerics.newton import FactoredHessian
+from distfreeuq._numerics.sampled_newton import NEAR, minimize_from_sample
+from distfreeuq.calibration.data import CalibrationRows, read_new_logits, read_rows
+from distfreeuq.calibration.guarantees import no_theorem
+from distfreeuq.calibration.inverse_temperature import rough_alpha
+from distfreeuq.calibration.losses.vector_loss import (
+    FLAT,
+    ScoreProducts,
+    VectorLoss,
+    affine_outcome,
+    affine_softmax,
+)
 from distfreeuq.calibration.results import (
     CalibrationResult,
     change_fields,
-    coefficient_headers,
     coefficients,
-    named_coefficient_rows,
 )
-from distfreeuq.calibration.vector_fit import MAX_HESSIAN_PARAMETERS, fit_vector
-from distfreeuq.calibration.vector_loss import affine_outcome, affine_softmax
 from distfreeuq.exceptions import FitAtBoundWarning
-from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import read_only
 
 if TYPE_CHECKING:
     import pandas as pd
     from statsmodels.iolib.summary import Summary
+
+MAX_HESSIAN_PARAMETERS = 1000
+"""Up to these many a Hessian is made; beyond, L-BFGS fits without standard errors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -39,9 +50,9 @@ class VectorResult(CalibrationResult):
         Logits become scale * logits + bias. The biases sum to zero over the classes
         that occur in the labels.
     std_err : ndarray (2, K)
-        Of the scales and of the biases: sandwich estimates, weights included; nan where
-        the data do not determine the parameter, and beyond 500 classes, where the
-        covariance is not computed.
+        Sandwich estimates of the standard errors of scales and biases, weights
+        included; nan where the data do not determine the parameter, and beyond 500
+        classes, where the covariance is not computed.
     ridge : float
 
     The other attributes are those of every `CalibrationResult`.
@@ -80,7 +91,9 @@ class VectorResult(CalibrationResult):
         The most likely class of a row may change.
         """
         args = Arguments("VectorResult.predict")
-        matrix = read_new_logits(args, logits, self.classes)
+        return self._predict(read_new_logits(args, logits, self.classes))
+
+    def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
         return affine_softmax(matrix, self.scale, self.bias)
 
     def to_frame(self) -> pd.DataFrame:
@@ -108,21 +121,9 @@ class VectorResult(CalibrationResult):
 
     def summary(self) -> Summary:
         """Return losses and coefficient tables as a ``Summary``."""
-        from distfreeuq._base.printing import Table
+        from distfreeuq.calibration.summary import summarize_vector
 
-        frame = self.to_frame()
-        tables = [
-            Table(
-                [name, *coefficient_headers(null)],
-                named_coefficient_rows(frame[frame["parameter"] == name]),
-            )
-            for name, null in (("scale", "a=1"), ("bias", "b=0"))
-        ]
-        facts = [("Ridge", f"{self.ridge:g}")] if self.ridge else []
-        notes = []
-        if 2 * len(self.classes) > MAX_HESSIAN_PARAMETERS:
-            notes.append(("Note", "no standard errors beyond 500 classes."))
-        return self._summarise("Vector scaling", facts, tables, notes)
+        return summarize_vector(self)
 
 
 def vector_scaling(
@@ -155,7 +156,7 @@ def vector_scaling(
 
     Notes
     -----
-    The probabilities are softmax(scale * logits + bias), paper D eq. (4.5). The loss is
+    The probabilities are softmax(scale * logits + bias), eq. (4.5) of [2]_. The loss is
     convex, and its minimum is found to rounding. Adding a constant to all biases
     changes nothing; the ones that sum to zero are returned. Adding a constant to the
     logits of a row does change its probabilities, unless all scales are equal: use the
@@ -169,7 +170,7 @@ def vector_scaling(
     ----------
     .. [1] Guo, Pleiss, Sun and Weinberger (2017), "On calibration of modern neural
        networks", ICML.
-    .. [D] Zhao, Chen and Oymak (2020), eq. (4.5).
+    .. [2] Zhao, Chen and Oymak (2020), eq. (4.5).
 
     Examples
     --------
@@ -187,20 +188,34 @@ def vector_scaling(
     """
     args = Arguments("vector_scaling")
     rows = read_rows(args, logits, labels, sample_weight, classes)
-    ridge = read_ridge(args, ridge)
-    fitted = fit_vector(rows, ridge)
-    if fitted.lost.any():
-        warn_lost(rows, fitted.lost)
+    return fit_vector(rows, read_vector_options(args, rows, ridge=ridge))
+
+
+class VectorOptions(NamedTuple):
+    """Checked options of `vector_scaling`."""
+
+    ridge: float
+
+
+def read_vector_options(
+    args: Arguments, rows: CalibrationRows, *, ridge: float
+) -> VectorOptions:
+    """Check the options of a fit to these rows."""
+    return VectorOptions(read_ridge(args, ridge))
+
+
+def fit_vector(rows: CalibrationRows, options: VectorOptions) -> VectorResult:
+    """Fit scales and biases to the rows."""
+    fitted = minimize_vector(rows, options.ridge)
+    if fitted.diverged.any():
+        warn_diverged(rows, fitted.diverged)
     return VectorResult(
         **change_fields(rows, affine_outcome(rows, fitted.scale, fitted.bias)),
-        guarantee=NoGuarantee(
-            "no finite-sample theorem for vector scaling; paper D's Thm 4.1 is about "
-            "temperatures"
-        ),
+        guarantee=no_theorem("vector scaling"),
         scale=read_only(fitted.scale),
         bias=read_only(fitted.bias),
         std_err=read_only(fitted.std_err),
-        ridge=ridge,
+        ridge=options.ridge,
     )
 
 
@@ -210,14 +225,119 @@ def read_ridge(args: Arguments, value: float) -> float:
     return args.number(value, "ridge", must, low=0.0, high=LARGEST)
 
 
-def warn_lost(rows: CalibrationRows, lost: BoolArray) -> None:
+def warn_diverged(rows: CalibrationRows, diverged: BoolArray) -> None:
     """Warn of classes whose parameters have no finite optimum."""
-    names = [name for name, is_lost in zip(rows.classes, lost, strict=True) if is_lost]
-    warnings.warn(
+    names = [name for name, own in zip(rows.classes, diverged, strict=True) if own]
+    warn_user(
         f"The loss has no minimum in the parameters of {len(names)} of "
         f"{rows.n_classes} classes ({listed(names)}), which no row is labelled as or "
         "which the logits separate perfectly: they stand where the fit stopped. A "
         "ridge > 0 gives a minimum.",
         FitAtBoundWarning,
-        stacklevel=3,
     )
+
+
+class VectorFit(NamedTuple):
+    """The minimum of the loss.
+
+    Attributes
+    ----------
+    scale, bias : ndarray (K,)
+    std_err : ndarray (2, K)
+    diverged : ndarray (K,)
+        Classes without a finite optimum.
+    """
+
+    scale: FloatArray
+    bias: FloatArray
+    std_err: FloatMatrix
+    diverged: BoolArray
+
+
+@on_one_blas_thread
+def minimize_vector(rows: CalibrationRows, ridge: float) -> VectorFit:
+    """Fit softmax(scale * logits + bias) by maximum likelihood, with a ridge."""
+    n_classes = rows.n_classes
+    present = np.bincount(rows.labels, rows.weights, n_classes) > 0.0
+    free = np.tile(present | (ridge > 0.0), 2)
+    problem = VectorLoss(rows, free, ridge)
+    theta = problem.center(minimize_loss(problem))
+    std_err = np.full((2, n_classes), np.nan)
+    if theta.size > MAX_HESSIAN_PARAMETERS:
+        mass = problem.diagonals(theta)[2]
+    else:
+        scores = ScoreProducts(rows)
+        gradient, hessian = problem.derivatives(theta, scores=scores)
+        mass = np.diag(hessian)[n_classes:]
+        curvature = problem.factor(hessian)
+        std_err = _sandwich(curvature, scores.total / rows.total_weight**2, free)
+        step = curvature.solve(gradient)
+        if gradient @ step <= NEAR:
+            theta = theta - step
+        if curvature.is_singular:
+            theta = _least_departure(problem, theta, curvature)
+    diverged = ~free[n_classes:] | (mass < FLAT)
+    std_err[:, diverged] = np.nan
+    return VectorFit(*problem.expand(theta), std_err, diverged)
+
+
+def _least_departure(
+    problem: VectorLoss, theta: FloatArray, curvature: FactoredHessian
+) -> FloatArray:
+    """Return the nearest to neutral of the parameters that fit as well.
+
+    Where parameters diverged along a direction without curvature, the nearest ones do
+    not fit as well, and are not taken.
+    """
+    neutral = problem.neutral
+    nearest = neutral + curvature.without_flat(theta - neutral)
+    loss, _ = problem.evaluate(theta)
+    return nearest if problem.evaluate(nearest)[0] <= loss + 1e-12 else theta
+
+
+def _sandwich(
+    curvature: FactoredHessian, meat: FloatMatrix, free: BoolArray
+) -> FloatMatrix:
+    """Return standard errors (2, K), nan for parameters that are not free."""
+    variances = np.full(free.size, np.nan)
+    variances[free] = curvature.sandwich(meat[np.ix_(free, free)])
+    return np.asarray(np.sqrt(np.maximum(variances, 0.0)).reshape(2, -1))
+
+
+def minimize_loss(problem: VectorLoss) -> FloatArray:
+    """Return the free parameters of smallest loss, up to one last Newton step."""
+    size = int(problem.free.sum())
+    if size > MAX_HESSIAN_PARAMETERS:
+        return minimize_without_hessian(problem)
+    price = 2.0 + size / 30.0  # a Hessian costs so many gradients, as measured
+    start = rough_alpha(problem.rows) * problem.neutral
+    return minimize_from_sample(problem, start, price)
+
+
+def minimize_without_hessian(problem: VectorLoss) -> FloatArray:
+    """Minimise by L-BFGS, in units that the Hessian's diagonal makes comparable."""
+    from scipy.optimize import minimize
+
+    start = problem.neutral
+    second, _, mass = problem.diagonals(start)
+    size = np.sqrt(np.concatenate([second, mass])[problem.free] + problem.ridge)
+    units = 1.0 / np.maximum(size, 1e-3 * size.max())
+
+    def evaluate(steps: FloatArray) -> tuple[float, FloatArray]:
+        loss, gradient = problem.evaluate(start + units * steps)
+        return loss, units * gradient
+
+    found = minimize(
+        evaluate,
+        np.zeros(start.size),
+        jac=True,
+        method="L-BFGS-B",
+        options={
+            "maxcor": 30,
+            "maxiter": 2000,
+            "maxfun": 4000,
+            "ftol": 1e-16,
+            "gtol": 1e-10,
+        },
+    )
+    return np.asarray(start + units * found.x)

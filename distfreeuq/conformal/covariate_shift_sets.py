@@ -23,7 +23,11 @@ from distfreeuq.conformal.thresholds import (
     covariate_shift_thresholds,
     thinned_pac_threshold,
 )
-from distfreeuq.density_ratios.results import DensityRatioResult
+from distfreeuq.density_ratios.results import (
+    DensityRatioResult,
+    check_savable,
+    weights_by_ratio,
+)
 from distfreeuq.guarantees import Guarantee
 from distfreeuq.results import Result, read_only
 
@@ -166,7 +170,7 @@ class CovariateShiftConformalResult(ConformalResult):
             args.invalid("features", must, describe(features))
         if sample_weight is not None:
             args.invalid("features", "None where 'sample_weight' is given", "both")
-        return self.ratio.weight_by(args, features, "features")
+        return weights_by_ratio(self.ratio, args, features, "features")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the result to a file, as every result; not with a user's estimator.
@@ -177,7 +181,7 @@ class CovariateShiftConformalResult(ConformalResult):
             An existing file is replaced.
         """
         if self.ratio is not None:
-            self.ratio.check_savable()
+            check_savable(self.ratio)
         # super() without arguments does not work in slotted dataclasses
         Result.save(self, path)
 
@@ -416,7 +420,7 @@ def _read_weights(
             got = f"None, and a ratio of {sample_weight.n_source} source rows"
             args.invalid("features", must, got)
         return sample_weight.source_weight, sample_weight
-    weights = sample_weight.weight_by(args, features, "features")
+    weights = weights_by_ratio(sample_weight, args, features, "features")
     if weights.size != n:
         args.invalid("features", f"of {n} rows, as 'probs'", f"{weights.size} rows")
     return weights, sample_weight

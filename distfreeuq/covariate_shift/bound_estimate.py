@@ -1,4 +1,4 @@
-"""Paper C's bound with estimates in the place of its expectations."""
+"""The bound of Park et al. (2020), estimates in the place of its expectations."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from distfreeuq._base.persistence import register
 TRIVIAL = 2.0
 """No squared distance of two probability vectors is larger."""
 T = 0.5
+"""The bound holds for every t > 0; this is the t of Park et al."""
 
 
 @register
@@ -25,7 +26,7 @@ class BoundEstimate:
     target_error : float
         Mean of L w_hat over the source rows: estimates E_q ||f - y||^2 itself.
     weighted_error : float
-        Mean of L (w_hat + 1/2): the bound's first term, and what paper C minimises.
+        Mean of L (w_hat + 1/2): the bound's first term, which Park et al. minimise.
     upper : float
         U.
     upper_is_given : bool
@@ -33,7 +34,7 @@ class BoundEstimate:
     factor : float
         lambda, the sharp one of `distfreeuq.bounds.covariate_shift_factor`.
     discriminator_error : float
-        Of g_hat = 1 / (1 + w_hat): squared error, source and target rows by half.
+        Squared error of g_hat = 1 / (1 + w_hat), source and target rows by half.
     supposed_best_error : float
         Mean of g_hat (1 - g_hat): the smallest error possible, if g_hat is calibrated.
     """

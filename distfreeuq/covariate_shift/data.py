@@ -1,9 +1,9 @@
-"""Rows of a calibration under covariate shift, before and after feature learning."""
+"""Rows of a calibration under covariate shift: their features and their weights."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -12,19 +12,35 @@ from distfreeuq._base.array_types import (
     ArrayLike,
     BoolArray,
     Classes,
+    FloatArray,
     FloatMatrix,
     IntArray,
     RandomState,
 )
 from distfreeuq._base.arrays import describe, listed
+from distfreeuq._base.keyword_options import complete_options
 from distfreeuq._base.random_streams import stream
-from distfreeuq.calibration.logits import read_logits
-from distfreeuq.density_ratios.data import read_labels, read_samples
-from distfreeuq.density_ratios.results import DensityRatioResult, read_new_rows
-from distfreeuq.feature_learning.learning import indistinguishable_features
+from distfreeuq.calibration.data import read_logits
+from distfreeuq.density_ratios.data import (
+    Samples,
+    read_labels,
+    read_new_rows,
+    read_ratio_options,
+    read_samples,
+)
+from distfreeuq.density_ratios.estimation import density_ratio, fit_density_ratio
+from distfreeuq.density_ratios.results import DensityRatioResult, weights_by_ratio
+from distfreeuq.feature_learning.data import read_training_options
+from distfreeuq.feature_learning.learning import (
+    fit_feature_map,
+    indistinguishable_features,
+)
 from distfreeuq.feature_learning.results import FeatureMapResult
 
 _MOST_FEATURES = 64
+"""Features are learnt in as many units as there are columns, up to this number."""
+
+WeightsFrom = Literal["none", "known", "held out", "given ratio", "given ratio's rows"]
 
 
 class ShiftedRows(NamedTuple):
@@ -41,7 +57,7 @@ class ShiftedRows(NamedTuple):
     features : sequence or None
         Names of the columns of the features as given.
     kept : ndarray (n,)
-        Which of the source rows given these are.
+        Positions of these rows among the source rows given.
     n_given : int
         Number of source rows given.
     """
@@ -55,18 +71,12 @@ class ShiftedRows(NamedTuple):
     kept: IntArray
     n_given: int
 
-    def named_labels(self) -> Any:
-        """Return the labels (n,) in the user's own names."""
-        names = np.empty(len(self.classes), dtype=object)
-        names[:] = list(self.classes)
-        return names[self.codes]
-
-    def both(self, args: Arguments, what: str) -> tuple[FloatMatrix, FloatMatrix]:
+    def samples(self, args: Arguments, what: str) -> Samples:
         """Return source and target features, which `what` needs."""
         if self.source is None or self.target is None:
             parameter = "source" if self.source is None else "target"
             args.invalid(parameter, f"given for {what}", "None")
-        return self.source, self.target
+        return Samples(self.source, self.target, range(self.source.shape[1]))
 
 
 class LearntFeatures(NamedTuple):
@@ -86,7 +96,7 @@ def read_shifted_rows(
     target: ArrayLike | None,
     classes: ArrayLike | None,
 ) -> ShiftedRows:
-    """Check what of the rows is given."""
+    """Check those of the arguments that are given."""
     rows = others = features = None
     if source is not None and target is not None:
         rows, others, features = read_samples(args, source, target)
@@ -128,26 +138,29 @@ def learn_features(
     if isinstance(ratio, DensityRatioResult):
         must = "a method or known weights, if features are yet to be learnt"
         args.invalid("ratio", must, describe(ratio))
-    source, target = rows.both(args, "feature learning")
+    source, target, features = rows.samples(args, "feature learning")
     share = args.probability(map_share, "map_share")
     generator = stream(rng, "split", args.caller)
     of_source = _drawn(args, source.shape[0], share, generator)
     of_target = _drawn(args, target.shape[0], share, generator)
-    options: dict[str, Any] = {
-        "n_hidden": min(source.shape[1], _MOST_FEATURES),
-        "classes": rows.classes,
-        "rng": rng,
-    }
-    found = indistinguishable_features(
-        source[of_source],
-        rows.named_labels()[of_source],
-        target[of_target],
-        progress=progress,
-        **(options | read_mapping(args, how, "feature_learning")),
+    drawn = Samples(source[of_source], target[of_target], features)
+    given = {"n_hidden": min(source.shape[1], _MOST_FEATURES), "rng": rng}
+    given |= read_mapping(args, how, "feature_learning")
+    if "classes" in given:
+        args.invalid("feature_learning", "without 'classes'", describe(how))
+    options = complete_options(
+        indistinguishable_features, given, without=("classes", "progress")
+    )
+    map_rng = options.pop("rng")
+    checked = read_training_options(
+        Arguments("indistinguishable_features"), drawn, progress=progress, **options
+    )
+    found = fit_feature_map(
+        drawn, rows.codes[of_source], rows.classes, checked, map_rng
     )
     left = rows._replace(codes=rows.codes[~of_source], kept=rows.kept[~of_source])
     return LearntFeatures(
-        _mapped(left, found, source[~of_source], target[~of_target]),
+        _mapped(args, left, found, source[~of_source], target[~of_target]),
         found,
         int(of_source.sum()),
         int(of_target.sum()),
@@ -157,22 +170,29 @@ def learn_features(
 def _given_map(
     args: Arguments, rows: ShiftedRows, fmap: FeatureMapResult
 ) -> LearntFeatures:
-    source, target = rows.both(args, "a feature map")
+    source, target, _ = rows.samples(args, "a feature map")
     read_new_rows(args, source[:1], "source", range(len(fmap.features)))
     if list(fmap.classes) != list(rows.classes):
         must = "a map with the classes of the labels"
         args.invalid("feature_learning", must, f"one with {listed(fmap.classes)}")
-    mapped = _mapped(rows, fmap, source, target)._replace(features=fmap.features)
+    mapped = _mapped(args, rows, fmap, source, target)
+    mapped = mapped._replace(features=fmap.features)
     return LearntFeatures(mapped, fmap, None, None)
 
 
 def _mapped(
-    rows: ShiftedRows, fmap: FeatureMapResult, source: FloatMatrix, target: FloatMatrix
+    args: Arguments,
+    rows: ShiftedRows,
+    fmap: FeatureMapResult,
+    source: FloatMatrix,
+    target: FloatMatrix,
 ) -> ShiftedRows:
+    """Return the rows in learnt features, which are not finite if training diverged."""
+    network = fmap.network
     return rows._replace(
-        logits=fmap.network.logits(source),
-        source=fmap.network.hidden(source),
-        target=fmap.network.hidden(target),
+        logits=args.logits(network.logits(source))[0],
+        source=args.features(network.hidden(source), "source"),
+        target=args.features(network.hidden(target), "target"),
     )
 
 
@@ -187,6 +207,66 @@ def _drawn(
     drawn = np.zeros(n, dtype=np.bool_)
     drawn[generator.permutation(n)[:n_drawn]] = True
     return drawn
+
+
+class RowWeights(NamedTuple):
+    """Weights, and where they come from.
+
+    Attributes
+    ----------
+    source : ndarray (n,) or None
+        Weights of the calibration rows; None for no weights.
+    target : ndarray (m,) or None
+        Weights of the target rows, where weights are estimated.
+    ratio : DensityRatioResult or None
+    come_from : str
+        As in `RowUse`.
+    """
+
+    source: FloatArray | None
+    target: FloatArray | None
+    ratio: DensityRatioResult | None
+    come_from: WeightsFrom
+
+
+def weigh_rows(
+    args: Arguments, rows: ShiftedRows, ratio: Any, options: Any, rng: RandomState
+) -> RowWeights:
+    """Return the weights that `ratio` stands for: nothing, numbers, a fit, a method."""
+    is_method = isinstance(ratio, str) or hasattr(ratio, "predict_proba")
+    if options is not None and not is_method:
+        must = "None, unless 'ratio' is a method of density_ratio"
+        args.invalid("ratio_options", must, "options")
+    if ratio is None:
+        return RowWeights(None, None, None, "none")
+    if isinstance(ratio, DensityRatioResult):
+        return _by_result(args, rows, ratio)
+    if not is_method:
+        given = args.weights(ratio, "ratio", rows.n_given)[rows.kept]
+        if given.max() == 0.0:
+            args.invalid("ratio", "positive for a row that calibrates", "all zero")
+        return RowWeights(given, None, None, "known")
+    samples = rows.samples(args, "a density ratio")
+    wanted = {"rng": rng} | read_mapping(args, options, "ratio_options")
+    chosen = complete_options(density_ratio, wanted, without=("method",))
+    own_rng = chosen.pop("rng")
+    checked = read_ratio_options(
+        Arguments("density_ratio"), samples, method=ratio, **chosen
+    )
+    found = fit_density_ratio(samples, checked, own_rng)
+    return RowWeights(found.source_weight, found.target_weight, found, "held out")
+
+
+def _by_result(
+    args: Arguments, rows: ShiftedRows, ratio: DensityRatioResult
+) -> RowWeights:
+    if ratio.n_source == rows.codes.size:
+        own = ratio.source_weight, ratio.target_weight
+        return RowWeights(*own, ratio, "given ratio's rows")
+    samples = rows.samples(args, "a ratio of other rows")
+    weights = weights_by_ratio(ratio, args, samples.source, "source")
+    others = weights_by_ratio(ratio, args, samples.target, "target")
+    return RowWeights(weights, others, ratio, "given ratio")
 
 
 def read_mapping(args: Arguments, value: Any, parameter: str) -> dict[str, Any]:

@@ -12,11 +12,12 @@ from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMa
 from distfreeuq._base.persistence import register
 from distfreeuq._numerics.sample_weights import effective_sample_size, largest_share
 from distfreeuq.binning.results import BinningResult
-from distfreeuq.calibration.logits import read_new_logits
+from distfreeuq.calibration.data import read_new_logits
 from distfreeuq.calibration.results import CalibrationResult
 from distfreeuq.covariate_shift.bound_estimate import BoundEstimate
-from distfreeuq.covariate_shift.row_weights import WeightsFrom
-from distfreeuq.density_ratios.results import DensityRatioResult, read_new_rows
+from distfreeuq.covariate_shift.data import WeightsFrom
+from distfreeuq.density_ratios.data import read_new_rows
+from distfreeuq.density_ratios.results import DensityRatioResult
 from distfreeuq.feature_learning.results import FeatureMapResult
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.results import Result
@@ -77,7 +78,7 @@ class CovariateShiftCalibrationResult(Result):
     rows : RowUse
         Which rows did what.
     bound : BoundEstimate or None
-        Paper C's bound; None unless weights were estimated.
+        The bound of Park et al. (2020); None unless weights were estimated.
     classes : sequence
         Class names by column.
     features : sequence or None
@@ -119,7 +120,7 @@ class CovariateShiftCalibrationResult(Result):
 
     @property
     def method(self) -> str:
-        """The paper's abbreviation: FL for feature learning, IW for weights."""
+        """The name in Park et al. (2020): FL for feature learning, IW for weights."""
         parts = ["FL"] if self.feature_map is not None else []
         parts += ["IW"] if self.rows.weights_from != "none" else []
         return "+".join([*parts, self.calibrator])
@@ -150,7 +151,7 @@ class CovariateShiftCalibrationResult(Result):
             assert self.features is not None
             rows = read_new_rows(args, x, "x", self.features)
             logits = self.feature_map.network.logits(rows)
-        return self.calibration.predict(calibrator_input(self.calibrator, logits))
+        return self.calibration._predict(calibrator_input(self.calibrator, logits))
 
     def to_frame(self) -> pd.DataFrame:
         """Return the calibrator's own table: parameters, knots or bins.
@@ -161,12 +162,10 @@ class CovariateShiftCalibrationResult(Result):
         return self.calibration.to_frame()
 
     def summary(self) -> Summary:
-        """Return rows, weights, calibrator and paper C's bound as a ``Summary``."""
-        from distfreeuq.covariate_shift.summary import (
-            summarise_calibration,
-        )
+        """Return rows, weights, calibrator and bound as a ``Summary``."""
+        from distfreeuq.covariate_shift.summary import summarize_calibration
 
-        return summarise_calibration(self)
+        return summarize_calibration(self)
 
     def plot(
         self,

@@ -9,12 +9,11 @@ from distfreeuq._base.printing import Note, Table, number
 from distfreeuq.covariate_shift.bound_estimate import TRIVIAL
 from distfreeuq.density_ratios.diagnostics import support_text
 from distfreeuq.guarantees import at_most
+from distfreeuq.references import PARK_2020
 
 if TYPE_CHECKING:
     from distfreeuq._base.printing import GuaranteeSummary
-    from distfreeuq.covariate_shift.results import (
-        CovariateShiftCalibrationResult,
-    )
+    from distfreeuq.covariate_shift.results import CovariateShiftCalibrationResult
 
 _NAMES = {
     "temperature": "temperature scaling",
@@ -25,19 +24,18 @@ _NAMES = {
 }
 
 
-def summarise_calibration(
-    result: CovariateShiftCalibrationResult,
-) -> GuaranteeSummary:
+def summarize_calibration(result: CovariateShiftCalibrationResult) -> GuaranteeSummary:
     """Return rows and weights, the calibrator's tables, the bound, and what holds."""
     own = result.calibration.summary().page
-    shown = {name for name, _ in _facts(result)}
-    facts = [fact for fact in own.facts if fact[0] not in shown]
+    facts = _facts(result)
+    shown = {name for name, _ in facts}
+    facts += [fact for fact in own.facts if fact[0] not in shown]
     own_notes = [
         note for note in own.notes if note[0] not in ("Guarantee", "Needs", "By")
     ]
     return printing.summarise(
         f"Covariate shift: {_parts(result)}",
-        [*_facts(result), *facts],
+        facts,
         [*own.tables, *_bound(result)],
         [
             *_rows(result),
@@ -88,7 +86,7 @@ def _facts(result: CovariateShiftCalibrationResult) -> list[tuple[str, str]]:
 
 
 def _rows(result: CovariateShiftCalibrationResult) -> list[Note]:
-    """Say which rows did what, as independence hangs on it."""
+    """Say which rows did what, on which independence depends."""
     rows = result.rows
     if result.feature_map is None:
         text = "the classifier must have been fitted on other rows than these"
@@ -128,7 +126,7 @@ def _bound(result: CovariateShiftCalibrationResult) -> list[Table]:
     source = "given" if bound.upper_is_given else "largest estimate"
     rows = [
         ["E_p[L w], the target's squared error", number(bound.target_error)],
-        ["E_p[L (w + 1/2)], paper C's objective", number(bound.weighted_error)],
+        ["E_p[L (w + 1/2)], their objective", number(bound.weighted_error)],
         [f"U, bound on q/p ({source})", f"{bound.upper:.4g}"],
         ["lambda(U, 1/2)", f"{bound.factor:.4g}"],
         ["E_r(g_hat - s)^2, discriminator's error", number(bound.discriminator_error)],
@@ -136,7 +134,7 @@ def _bound(result: CovariateShiftCalibrationResult) -> list[Table]:
         ["bound if so: no certificate", f"{bound.supposed:.4g}"],
         ["bound without that", at_most(bound.value)],
     ]
-    return [Table(["paper C, Theorem 1 (repaired)", "estimate"], rows)]
+    return [Table([f"{PARK_2020}, Thm 1, repaired", "estimate"], rows)]
 
 
 def _bound_notes(result: CovariateShiftCalibrationResult) -> list[Note]:

@@ -1,4 +1,4 @@
-"""Calibration for a target of other covariates: papers B and C in one call."""
+"""Calibration for a target of other covariates, by weights and by learnt features."""
 
 from __future__ import annotations
 
@@ -16,37 +16,32 @@ from distfreeuq._base.array_types import (
     RandomState,
 )
 from distfreeuq._base.arrays import describe
-from distfreeuq._base.repeated_warnings import Retold
+from distfreeuq._base.class_labels import name_array
 from distfreeuq.binning.histogram import histogram_binning
 from distfreeuq.binning.results import BinningResult
-from distfreeuq.calibration.groupwise import CALIBRATORS
+from distfreeuq.calibration.calibrators import CALIBRATORS
+from distfreeuq.calibration.data import make_rows
 from distfreeuq.calibration.results import CalibrationResult
 from distfreeuq.covariate_shift.bound_estimate import estimate_bound
 from distfreeuq.covariate_shift.data import (
+    LearntFeatures,
+    RowWeights,
     ShiftedRows,
     learn_features,
     read_mapping,
     read_shifted_rows,
+    weigh_rows,
 )
+from distfreeuq.covariate_shift.guarantees import target_guarantee
 from distfreeuq.covariate_shift.results import (
     CovariateShiftCalibrationResult,
     RowUse,
     calibrator_input,
 )
-from distfreeuq.covariate_shift.row_weights import WeightsFrom, weigh_rows
 from distfreeuq.feature_learning.results import FeatureMapResult
-from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.results import read_only
 
 ALL_CALIBRATORS = (*CALIBRATORS, "binning")
-_ESTIMATED = (
-    "the weights are estimates, so that nothing finite-sample holds on the target; "
-    "what paper C bounds is printed above as an objective, not as a certificate"
-)
-_UNWEIGHTED = (
-    "the rows are not weighted, and what holds on the source need not hold on the "
-    "target"
-)
 
 
 def covariate_shift_calibration(
@@ -91,25 +86,25 @@ def covariate_shift_calibration(
         on them, and gives each its held-out weight; after feature learning it must be
         one on ``transform(source)``.
     feature_learning : bool, mapping or FeatureMapResult, default False
-        Learn features that hide the domain first (paper C, 5.2) and calibrate the
+        Learn features that hide the domain first ([2]_, 5.2) and calibrate the
         classifier on them. A mapping holds options of `indistinguishable_features`; a
         result must have been fitted on other rows.
     loss : {"nll", "brier"}, default "nll"
-        Of the temperature. Paper C: "brier".
+        What the temperature minimises; in [2]_ "brier".
     offset : float, default 0
-        Added to every weight in the calibrator's loss. Paper C: 0.5, its weights being
-        1/g - 1/2 = w + 1/2. Paper B: 0. Weights given as numbers must then be on the
-        scale of q/p, with mean about one.
+        Added to every weight in the calibrator's loss: 0 in [1]_; 0.5 in [2]_, where
+        the weights are 1/g - 1/2 = w + 1/2. Weights given as numbers must then be on
+        the scale of q/p, with mean about one.
     upper : float, optional
-        U, a bound on q(x)/p(x), for paper C's bound; by default the largest weight that
-        was estimated.
+        U, a bound on q(x)/p(x), for the bound of [2]_; by default the largest weight
+        that was estimated.
     map_share : float, default 0.5
         Share of the source and of the target rows, drawn at random, on which features
         are learnt. The rest is for weights and calibration.
     ratio_options, calibrator_options : mapping, optional
         Further options of `density_ratio`, such as ``{"clip": "99%"}``, and of the
-        calibrator. Binning of more than two classes has ``mode="top-label"`` unless it
-        is told otherwise.
+        calibrator. Binning of more than two classes has ``mode="top-label"`` unless the
+        options say otherwise.
     classes : sequence, optional
         Class names by column.
     rng : seed, Generator or None
@@ -124,18 +119,18 @@ def covariate_shift_calibration(
 
     Notes
     -----
-    =================  ==================  ====================  ==================
-    paper's name       `ratio`             `feature_learning`    `loss`, `offset`
-    =================  ==================  ====================  ==================
-    B: weighted        any                 False                 "nll", 0
-    C: Temp.           None                False                 "brier"
-    C: IW+Temp.        a discriminator     False                 "brier", 0.5
-    C: FL+Temp.        None                True                  "brier"
-    C: FL+IW+Temp.     a discriminator     True                  "brier", 0.5
-    =================  ==================  ====================  ==================
+    ===================  ===============  ==================  ================
+    name in the paper    `ratio`          `feature_learning`  `loss`, `offset`
+    ===================  ===============  ==================  ================
+    weighted [1]_        any              False               "nll", 0
+    Temp. [2]_           None             False               "brier"
+    IW+Temp. [2]_        a discriminator  False               "brier", 0.5
+    FL+Temp. [2]_        None             True                "brier"
+    FL+IW+Temp. [2]_     a discriminator  True                "brier", 0.5
+    ===================  ===============  ==================  ================
 
     Under covariate shift the weighted loss of source rows has the expectation of the
-    target's loss (paper B, Theorem 4.1), if the weights are right. No source row is
+    target's loss ([1]_, Theorem 4.1), if the weights are right. No source row is
     weighted by a fit that has seen it, nor calibrates a map that was learnt on it. The
     standard errors take the weights for known.
 
@@ -145,8 +140,8 @@ def covariate_shift_calibration(
 
     References
     ----------
-    .. [B] Pampari and Ermon (2020), "Unsupervised calibration under covariate shift".
-    .. [C] Park, Bastani, Weimer and Lee (2020), "Calibrated prediction with covariate
+    .. [1] Pampari and Ermon (2020), "Unsupervised calibration under covariate shift".
+    .. [2] Park, Bastani, Weimer and Lee (2020), "Calibrated prediction with covariate
        shift via unsupervised domain adaptation", AISTATS.
 
     Examples
@@ -177,20 +172,39 @@ def covariate_shift_calibration(
         upper = args.number(upper, "upper", must, low=1e-300, high=LARGEST)
     options = _read_calibrator_options(args, calibrator, loss, calibrator_options)
     rows = read_shifted_rows(args, logits, labels, source, target, classes)
-    with Retold():
-        learnt = learn_features(
-            args, rows, feature_learning, ratio, map_share, rng, progress
-        )
-        rows = learnt.rows
-        if rows.logits is None:
-            args.invalid("logits", "given, unless features are learnt", "None")
-        weights = weigh_rows(args, rows, ratio, ratio_options, rng)
-        inputs = calibrator_input(calibrator, rows.logits)
-        fit = _fit(calibrator, inputs, rows, weights.source, offset, options)
-        probs = fit.predict(inputs)
+    learnt = learn_features(
+        args, rows, feature_learning, ratio, map_share, rng, progress
+    )
+    if learnt.rows.logits is None:
+        args.invalid("logits", "given, unless features are learnt", "None")
+    weights = weigh_rows(args, learnt.rows, ratio, ratio_options, rng)
+    return fit_weighted(learnt, weights, calibrator, options, offset, upper)
+
+
+def fit_weighted(
+    learnt: LearntFeatures,
+    weights: RowWeights,
+    calibrator: str,
+    options: dict[str, Any],
+    offset: float,
+    upper: float | None,
+) -> CovariateShiftCalibrationResult:
+    """Fit the calibrator to weighted rows, and estimate the bound of Park et al."""
+    rows = learnt.rows
+    assert rows.logits is not None
+    inputs = calibrator_input(calibrator, rows.logits)
+    in_loss = None if weights.source is None else weights.source + offset
+    fit: CalibrationResult | BinningResult
+    if calibrator == "binning":
+        fit = _fit_bins(inputs, rows, in_loss, options)
+    else:
+        chosen = CALIBRATORS[calibrator]
+        calibration_rows = make_rows(inputs, rows.codes, in_loss, rows.classes)
+        checked = chosen.options(calibration_rows, options)
+        fit = chosen.fit(calibration_rows, checked)
     bound = None
     if weights.source is not None and weights.target is not None:
-        squared_error = _squared_error(probs, rows.codes)
+        squared_error = _squared_error(fit._predict(inputs), rows.codes)
         bound = estimate_bound(squared_error, weights.source, weights.target, upper)
     n = rows.codes.size
     return CovariateShiftCalibrationResult(
@@ -212,8 +226,21 @@ def covariate_shift_calibration(
         bound=bound,
         classes=rows.classes,
         features=None if learnt.feature_map is None else rows.features,
-        guarantee=_guarantee(weights.come_from, offset, fit),
+        guarantee=target_guarantee(weights.come_from, offset, fit.guarantee),
     )
+
+
+def _fit_bins(
+    probs: FloatMatrix,
+    rows: ShiftedRows,
+    weights: FloatArray | None,
+    options: dict[str, Any],
+) -> BinningResult:
+    shared: dict[str, Any] = {"sample_weight": weights, "classes": rows.classes}
+    if len(rows.classes) > 2:
+        shared["mode"] = "top-label"
+    labels = name_array(rows.classes)[rows.codes]
+    return histogram_binning(probs, labels, **(shared | options))
 
 
 def _read_calibrator_options(
@@ -232,41 +259,8 @@ def _read_calibrator_options(
     return options
 
 
-def _fit(
-    calibrator: str,
-    inputs: FloatMatrix,
-    rows: ShiftedRows,
-    weights: FloatArray | None,
-    offset: float,
-    options: dict[str, Any],
-) -> CalibrationResult | BinningResult:
-    shared: dict[str, Any] = {
-        "sample_weight": None if weights is None else weights + offset,
-        "classes": rows.classes,
-    }
-    labels = rows.named_labels()
-    if calibrator != "binning":
-        return CALIBRATORS[calibrator](inputs, labels, **shared, **options)
-    if len(rows.classes) > 2:
-        options = {"mode": "top-label"} | options
-    return histogram_binning(inputs, labels, **shared, **options)
-
-
 def _squared_error(probs: FloatMatrix, codes: IntArray) -> FloatArray:
     """Return ||f(x) - y||^2 of every row, shape (n,)."""
     residual = probs.astype(np.float64)
     residual[np.arange(codes.size), codes] -= 1.0
     return np.asarray(np.einsum("ij,ij->i", residual, residual))
-
-
-def _guarantee(
-    come_from: WeightsFrom, offset: float, fit: CalibrationResult | BinningResult
-) -> Guarantee | NoGuarantee:
-    """Return what holds on the target: with known weights, what the calibrator has."""
-    if come_from == "none":
-        return NoGuarantee(_UNWEIGHTED)
-    if come_from != "known":
-        return NoGuarantee(_ESTIMATED)
-    if offset > 0.0:
-        return NoGuarantee("an offset makes the weights others than q(x)/p(x)")
-    return fit.guarantee

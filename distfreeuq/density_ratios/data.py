@@ -1,19 +1,52 @@
-"""Features of source and target rows, checked together."""
+"""Features of source and target rows, and the options of `density_ratio`, checked."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from distfreeuq._base import class_labels
-from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, Classes, FloatMatrix, IntArray
-from distfreeuq._base.arrays import listed, shape_of
+from distfreeuq._base.arguments import LARGEST, SMALLEST, Arguments
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    Classes,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+)
+from distfreeuq._base.arrays import describe, listed, shape_of
+
+_USED = {
+    "logistic": {"ridge"},
+    "mlp": {"n_hidden"},
+    "knn": {"n_neighbors"},
+    "ulsif": {"n_kernels", "bandwidth", "ridge"},
+    "rulsif": {"n_kernels", "bandwidth", "ridge", "relative"},
+    "kliep": {"n_kernels", "bandwidth"},
+}
+"""Options that each method has beside those that all have."""
+_CLIP = 'a positive number, a quantile such as "99%", or a pair (smallest, largest)'
 
 
-def read_samples(
-    args: Arguments, source: ArrayLike, target: ArrayLike
-) -> tuple[FloatMatrix, FloatMatrix, Classes]:
-    """Return source rows, target rows, and the names of their columns."""
+class Samples(NamedTuple):
+    """Checked features of two samples.
+
+    Attributes
+    ----------
+    source, target : ndarray (n_source, d), (n_target, d)
+    features : sequence
+        Names of the d columns.
+    """
+
+    source: FloatMatrix
+    target: FloatMatrix
+    features: Classes
+
+
+def read_samples(args: Arguments, source: ArrayLike, target: ArrayLike) -> Samples:
+    """Return source and target rows with the same columns."""
     source_rows = args.features(source, "source")
     target_rows = args.features(target, "target")
     d = source_rows.shape[1]
@@ -29,7 +62,22 @@ def read_samples(
     if others is not None and class_labels.contradict(others, features):
         must = f"with the columns of 'source' in their order, {listed(features)}"
         args.invalid("target", must, listed(others))
-    return source_rows, target_rows, features
+    return Samples(source_rows, target_rows, features)
+
+
+def read_new_rows(
+    args: Arguments, x: ArrayLike, parameter: str, features: Classes
+) -> FloatMatrix:
+    """Return a checked matrix with the columns of the fit."""
+    rows = args.features(x, parameter)
+    if rows.shape[1] != len(features):
+        must = f"of shape (n, {len(features)}), as in the fit"
+        args.invalid(parameter, must, shape_of(rows))
+    columns = class_labels.column_names(args, x, parameter)
+    if columns is not None and class_labels.contradict(columns, features):
+        must = f"with the fit's columns in the fit's order, {listed(features)}"
+        args.invalid(parameter, must, listed(columns))
+    return rows
 
 
 def read_labels(
@@ -54,3 +102,167 @@ def read_labels(
     if len(names) < 2:
         args.invalid("classes", "at least two names", f"{len(names)}")
     return names, args.labels(labels, names, n)
+
+
+# --------------------------------------------------------------------------- options
+
+
+@dataclass(frozen=True, slots=True)
+class RatioOptions:
+    """Checked options of `density_ratio`.
+
+    Attributes
+    ----------
+    name : str
+        The method, or the class name of the user's estimator.
+    estimator : object or None
+        The user's.
+    calibrate : bool
+    n_folds : int
+    ridge, bandwidth : ndarray or None
+        Values to choose from; None for the method's own.
+    n_hidden, n_neighbors, n_kernels : int or None
+    relative : float or None
+    normalize : bool
+    flatten : float
+    clip : pair of float or str, or None
+        Smallest and largest weight; a text is a quantile.
+    progress : bool
+    """
+
+    name: str
+    estimator: Any
+    calibrate: bool
+    n_folds: int
+    ridge: FloatArray | None
+    bandwidth: FloatArray | None
+    n_hidden: int | None
+    n_neighbors: int | None
+    n_kernels: int | None
+    relative: float | None
+    normalize: bool
+    flatten: float
+    clip: tuple[float | str, float | str] | None
+    progress: bool
+
+    @property
+    def held_out(self) -> str:
+        """How rows are kept from the fits that weight them, for the summary."""
+        return "leave-one-out" if self.name == "knn" else f"{self.n_folds} folds"
+
+
+def read_ratio_options(
+    args: Arguments,
+    samples: Samples,
+    *,
+    method: Any,
+    calibrate: bool,
+    normalize: bool,
+    flatten: float,
+    clip: Any,
+    n_folds: int,
+    progress: bool,
+    **given: Any,
+) -> RatioOptions:
+    """Check the options; one that the method does not have is an error."""
+    calibrate = args.flag(calibrate, "calibrate")
+    progress = args.flag(progress, "progress")
+    name, estimator = _read_method(args, method)
+    used = _USED.get(name, set())
+    for option, value in given.items():
+        if value is not None and option not in used:
+            what = f"None: method {name!r} does not use it"
+            args.invalid(option, what, describe(value))
+    n_source, n_target = len(samples.source), len(samples.target)
+    discriminates = estimator is not None or name in ("logistic", "mlp")
+    fewest = 3 if calibrate and discriminates else 2
+    folds = args.count(n_folds, "n_folds", low=fewest)
+    smaller = min(n_source, n_target)
+    if folds > smaller and name != "knn":
+        must = f"at most the number of rows of the smaller sample, {smaller}"
+        args.invalid("n_folds", must, str(folds))
+    neighbors = _read_count(args, given["n_neighbors"], "n_neighbors")
+    if neighbors is not None and neighbors >= n_source:
+        must = f"less than the number of source rows, {n_source}"
+        args.invalid("n_neighbors", must, str(neighbors))
+    relative = given["relative"]
+    return RatioOptions(
+        name=name,
+        estimator=estimator,
+        calibrate=calibrate,
+        progress=progress,
+        n_folds=folds,
+        ridge=_read_grid(args, given["ridge"], "ridge", only_one=name == "logistic"),
+        bandwidth=_read_grid(args, given["bandwidth"], "bandwidth"),
+        n_hidden=_read_count(args, given["n_hidden"], "n_hidden"),
+        n_neighbors=neighbors,
+        n_kernels=_read_count(args, given["n_kernels"], "n_kernels"),
+        relative=None if relative is None else args.probability(relative, "relative"),
+        normalize=args.flag(normalize, "normalize"),
+        flatten=args.number(
+            flatten, "flatten", "a number from 0 to 1", low=0.0, high=1.0
+        ),
+        clip=_read_clip(args, clip),
+    )
+
+
+def _read_grid(
+    args: Arguments, value: Any, option: str, *, only_one: bool = False
+) -> FloatArray | None:
+    if value is None:
+        return None
+    must = "a positive number" + ("" if only_one else ", or several")
+    numbers = args.numbers(value, option, must, low=SMALLEST, high=LARGEST)
+    if numbers.size == 0 or (only_one and numbers.size > 1):
+        args.invalid(option, must, f"{numbers.size} numbers")
+    return numbers
+
+
+def _read_count(args: Arguments, value: Any, option: str) -> int | None:
+    return None if value is None else args.count(value, option, low=1)
+
+
+def _read_method(args: Arguments, method: Any) -> tuple[str, Any]:
+    if isinstance(method, str) and method in _USED:
+        return method, None
+    complete = all(callable(getattr(method, f, None)) for f in ("fit", "predict_proba"))
+    if complete and not isinstance(method, type):
+        name = type(method).__name__
+        return f"own {name}" if name in _USED else name, method
+    names = ", ".join(repr(name) for name in _USED)
+    must = f"one of {names}, or an object with fit and predict_proba"
+    args.invalid("method", must, describe(method))
+
+
+def _read_clip(args: Arguments, clip: Any) -> tuple[float | str, float | str] | None:
+    if clip is None:
+        return None
+    if isinstance(clip, tuple | list):
+        if len(clip) != 2:
+            args.invalid("clip", _CLIP, describe(clip))
+        low, high = (
+            _read_end(args, end, clip, zero=i == 0) for i, end in enumerate(clip)
+        )
+        if type(low) is type(high) and _size(low) >= _size(high):
+            args.invalid("clip", _CLIP, describe(clip))
+        return low, high
+    return 0.0, _read_end(args, clip, clip, zero=False)
+
+
+def _read_end(args: Arguments, end: Any, clip: Any, *, zero: bool) -> float | str:
+    if isinstance(end, str):
+        try:
+            percent = float(end[:-1]) if end.endswith("%") else np.nan
+        except ValueError:
+            percent = np.nan
+        if not 0.0 <= percent <= 100.0:
+            args.invalid("clip", _CLIP, describe(clip))
+        return end
+    number = args.number(end, "clip", _CLIP, low=0.0)
+    if number == 0.0 and not zero:
+        args.invalid("clip", _CLIP, describe(clip))
+    return number
+
+
+def _size(end: float | str) -> float:
+    return float(end.rstrip("%")) if isinstance(end, str) else end

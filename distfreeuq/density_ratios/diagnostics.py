@@ -83,16 +83,16 @@ def auc_interval(
     z = float(special.ndtri(1.0 - alpha / 2.0))
     if variance > 0.0:
         half = z * np.sqrt(variance) / (area * (1.0 - area))
-        centre = special.logit(area)
+        center = special.logit(area)
         return Auc(
             area,
-            float(special.expit(centre - half)),
-            float(special.expit(centre + half)),
+            float(special.expit(center - half)),
+            float(special.expit(center + half)),
         )
     n = min(n_s, n_t) / (2.0 if cross_fitted else 1.0)
-    centre = (area + z**2 / (2 * n)) / (1 + z**2 / n)
+    center = (area + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(area * (1 - area) / n + z**2 / (4 * n**2))
-    return Auc(area, max(0.0, float(centre - half)), min(1.0, float(centre + half)))
+    return Auc(area, max(0.0, float(center - half)), min(1.0, float(center + half)))
 
 
 def _placements(values: FloatArray, others: FloatArray) -> FloatArray:

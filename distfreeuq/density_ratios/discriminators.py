@@ -1,7 +1,8 @@
 """Density ratios from a classifier that tells target rows from source rows.
 
-Paper B, section 4.2: by Bayes' rule q(x)/p(x) = (n_s/n_t) P(target | x)/P(source | x).
-Paper C calibrates the classifier by a temperature before its odds are used.
+By Bayes' rule q(x)/p(x) = (n_s/n_t) P(target | x)/P(source | x): Pampari and Ermon
+(2020), section 4.2. Park et al. (2020) calibrate the classifier by a temperature before
+its odds are used.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from scipy import special
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import BoolArray, BoolMatrix, FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
-from distfreeuq.density_ratios.estimate import RatioEstimate
-from distfreeuq.density_ratios.folds import Folds
-from distfreeuq.density_ratios.tempering import fit_inverse_temperature
+from distfreeuq.density_ratios.cross_fitting import (
+    Folds,
+    RatioEstimate,
+    fit_inverse_temperature,
+)
 
 _MOST_LOG_ODDS = 700.0  # whose exponential is finite
 
@@ -34,7 +37,7 @@ class Discriminator(Protocol):
 class Learner(Protocol):
     """Fits discriminators on chosen rows of one pooled sample."""
 
-    def everyone(self) -> Discriminator:
+    def fit_all(self) -> Discriminator:
         """Return the fit on all rows."""
 
     def held_out_log_odds(self, fits: BoolMatrix) -> FloatMatrix:
@@ -83,13 +86,11 @@ def cross_fit(
         beta = _inverse_temperature(values, is_target, fold.calibrate)
         log_ratio[fold.held_out] = values[fold.held_out]
         tempered[fold.held_out] = beta * values[fold.held_out]
-    everyone = np.ones(is_target.size, dtype=bool)
+    all_rows = np.ones(is_target.size, dtype=bool)
     beta = 1.0
     if calibrate:
-        beta = _inverse_temperature(log_ratio, is_target, everyone)
-    model = DiscriminatorRatio(
-        learner.everyone(), _log_prior(is_target, everyone), beta
-    )
+        beta = _inverse_temperature(log_ratio, is_target, all_rows)
+    model = DiscriminatorRatio(learner.fit_all(), _log_prior(is_target, all_rows), beta)
     ratio = _exponential(tempered)
     return RatioEstimate(model, ratio[~is_target], ratio[is_target])
 
@@ -123,13 +124,14 @@ def show(fits: BoolMatrix, progress: bool) -> Iterable[BoolArray]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class UserDiscriminator:
-    """A user's own fitted estimator; what it is made of is the user's own affair.
+    """A fitted classifier that the user supplied, which cannot be saved.
 
     Attributes
     ----------
     estimator : object with predict_proba
     n_rows : int
-        It was fitted on; probabilities are kept 1 / (n_rows + 2) away from 0 and 1.
+        Rows that it was fitted on; probabilities are kept 1 / (n_rows + 2) away from 0
+        and 1.
     """
 
     estimator: Any
@@ -159,7 +161,7 @@ class UserLearner:
         self.x, self.labels = x, is_target.astype(np.int64)
         self.estimator, self.progress = estimator, progress
 
-    def everyone(self) -> UserDiscriminator:
+    def fit_all(self) -> UserDiscriminator:
         """Return the fit on all rows."""
         return self._fit(np.ones(self.labels.size, dtype=bool))
 

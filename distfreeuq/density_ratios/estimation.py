@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
-import numpy as np
-
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import (
-    ArrayLike,
-    FloatArray,
-    RandomState,
-)
-from distfreeuq._base.arrays import describe
+from distfreeuq._base.array_types import ArrayLike, FloatArray, RandomState
 from distfreeuq._base.random_streams import stream
+from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.sample_weights import effective_sample_size
-from distfreeuq.density_ratios.data import read_samples
+from distfreeuq.density_ratios.data import (
+    RatioOptions,
+    Samples,
+    read_ratio_options,
+    read_samples,
+)
 from distfreeuq.density_ratios.diagnostics import (
     auc_interval,
     support_text,
     uncovered_share,
 )
-from distfreeuq.density_ratios.methods import estimate, read_options
+from distfreeuq.density_ratios.methods import estimate
 from distfreeuq.density_ratios.results import DensityRatioResult
 from distfreeuq.density_ratios.weight_pipeline import condition
 from distfreeuq.exceptions import SupportWarning
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import read_only
 
-_WORTH_A_WARNING = 0.02
+_UNCOVERED = 0.02
+"""Share of target rows without support in the source that is worth a warning."""
 _FEW_ROWS = 30.0
+"""Effective sample size below which there is a warning."""
 _FAR_FROM_ONE = 2.0
+"""Factor by which the mean of the ratio may miss one without a note."""
 _REASON = (
     "the weights are estimates, and no finite sample bounds their error without "
     "assumptions on the densities; what is weighted by them is right only as far as "
@@ -73,8 +74,8 @@ def density_ratio(
         copies); or, for few features, "knn" (nearest neighbours), "ulsif", "rulsif"
         (least squares with Gaussian kernels) or "kliep" (their maximum likelihood).
     calibrate : bool, default True
-        Fit a temperature to held-out rows of each discriminator (paper C). The other
-        methods have none.
+        Fit a temperature to held-out rows of each discriminator [2]_. The other methods
+        have none.
     normalize : bool, default True
         Divide the weights by their mean over the source rows.
     flatten : float, default 1
@@ -90,17 +91,18 @@ def density_ratio(
         sum of the log losses. "ulsif" and "rulsif": to choose from by leave-one-out,
         by default 9 values from 0.001 to 10.
     n_hidden : int, optional
-        Of "mlp"; by default 32.
+        Hidden units of "mlp"; by default 32.
     n_neighbors : int, optional
-        Of "knn"; by default the square root of the number of source rows.
+        Neighbours that "knn" counts; by default the square root of the number of source
+        rows.
     n_kernels : int, optional
-        Of "ulsif", "rulsif" and "kliep": kernels, centred at target rows drawn at
+        Kernels of "ulsif", "rulsif" and "kliep", centred at target rows drawn at
         random; by default 100.
     bandwidth : float, or array_like of values to choose from
         Standard deviations of these kernels, on standardised features; by default 9
         values from a tenth to three times the median distance.
     relative : float, optional
-        Of "rulsif": share of the target in the denominator, by default 0.1.
+        Share of the target in the denominator of "rulsif", by default 0.1.
     rng : seed, Generator or None
         Deals the folds, draws kernels and initialises networks.
     progress : bool, default False
@@ -154,15 +156,15 @@ def density_ratio(
     (3.16, 0.77)
     """
     args = Arguments("density_ratio")
-    source_rows, target_rows, features = read_samples(args, source, target)
-    n_source, n_target = source_rows.shape[0], target_rows.shape[0]
-    options = read_options(
+    samples = read_samples(args, source, target)
+    options = read_ratio_options(
         args,
-        method,
-        calibrate=args.flag(calibrate, "calibrate"),
-        progress=args.flag(progress, "progress"),
-        n_source=n_source,
-        n_target=n_target,
+        samples,
+        method=method,
+        calibrate=calibrate,
+        normalize=normalize,
+        flatten=flatten,
+        clip=clip,
         n_folds=n_folds,
         ridge=ridge,
         n_hidden=n_hidden,
@@ -170,19 +172,28 @@ def density_ratio(
         n_kernels=n_kernels,
         bandwidth=bandwidth,
         relative=relative,
+        progress=progress,
     )
-    normalize = args.flag(normalize, "normalize")
-    flatten = args.number(flatten, "flatten", "a number from 0 to 1", low=0.0, high=1.0)
-    ends = _read_clip(args, clip)
+    return fit_density_ratio(samples, options, rng)
+
+
+def fit_density_ratio(
+    samples: Samples, options: RatioOptions, rng: RandomState
+) -> DensityRatioResult:
+    """Estimate the weights of samples that are read already."""
+    n_source, n_target = len(samples.source), len(samples.target)
     found = estimate(
+        samples,
         options,
-        source_rows,
-        target_rows,
-        stream(rng, "split", args.caller),
-        stream(rng, "fit", args.caller),
+        deal_rng=stream(rng, "split", "density_ratio"),
+        fit_rng=stream(rng, "fit", "density_ratio"),
     )
     conditioning = condition(
-        found.source_ratio, n_target, flatten=flatten, clip=ends, normalize=normalize
+        found.source_ratio,
+        n_target,
+        flatten=options.flatten,
+        clip=options.clip,
+        normalize=options.normalize,
     )
     uncovered = uncovered_share(found.source_ratio, found.target_ratio)
     source_weight = conditioning.weights(found.source_ratio)
@@ -197,49 +208,12 @@ def density_ratio(
         held_out=options.held_out,
         auc=auc_interval(found.source_ratio, found.target_ratio, cross_fitted=True),
         uncovered=uncovered,
-        features=features,
+        features=samples.features,
         notes=(*found.notes, *_mean_note(found.source_ratio)),
         guarantee=NoGuarantee(_REASON),
     )
     _warn(uncovered, effective_sample_size(source_weight), n_source)
     return result
-
-
-_CLIP = 'a positive number, a quantile such as "99%", or a pair (smallest, largest)'
-
-
-def _read_clip(args: Arguments, clip: Any) -> tuple[float | str, float | str] | None:
-    if clip is None:
-        return None
-    if isinstance(clip, tuple | list):
-        if len(clip) != 2:
-            args.invalid("clip", _CLIP, describe(clip))
-        low, high = (
-            _read_end(args, end, clip, zero=i == 0) for i, end in enumerate(clip)
-        )
-        if type(low) is type(high) and _size(low) >= _size(high):
-            args.invalid("clip", _CLIP, describe(clip))
-        return low, high
-    return 0.0, _read_end(args, clip, clip, zero=False)
-
-
-def _read_end(args: Arguments, end: Any, clip: Any, *, zero: bool) -> float | str:
-    if isinstance(end, str):
-        try:
-            percent = float(end[:-1]) if end.endswith("%") else np.nan
-        except ValueError:
-            percent = np.nan
-        if not 0.0 <= percent <= 100.0:
-            args.invalid("clip", _CLIP, describe(clip))
-        return end
-    number = args.number(end, "clip", _CLIP, low=0.0)
-    if number == 0.0 and not zero:
-        args.invalid("clip", _CLIP, describe(clip))
-    return number
-
-
-def _size(end: float | str) -> float:
-    return float(end.rstrip("%")) if isinstance(end, str) else end
 
 
 def _mean_note(source_ratio: FloatArray) -> list[str]:
@@ -255,17 +229,15 @@ def _mean_note(source_ratio: FloatArray) -> list[str]:
 
 
 def _warn(uncovered: float, ess: float, n_source: int) -> None:
-    if uncovered >= _WORTH_A_WARNING:
-        warnings.warn(
+    if uncovered >= _UNCOVERED:
+        warn_user(
             support_text(uncovered)
             + " No weights can stand in for the rows that are missing there.",
             SupportWarning,
-            stacklevel=3,
         )
     elif ess < min(_FEW_ROWS, 0.5 * n_source):
-        warnings.warn(
+        warn_user(
             f"The weights of the {n_source} source rows are worth {ess:.1f} rows "
             "(effective sample size): what they weigh is hardly estimated.",
             SupportWarning,
-            stacklevel=3,
         )

@@ -10,7 +10,7 @@ import numpy as np
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
 from distfreeuq._numerics.standardization import center_and_scale
-from distfreeuq.density_ratios.folds import Folds
+from distfreeuq.density_ratios.cross_fitting import Folds
 from distfreeuq.results import read_only
 
 Fit = Callable[[FloatMatrix, FloatMatrix], FloatArray]
@@ -28,7 +28,7 @@ class KernelRatio:
     Attributes
     ----------
     center, scale : ndarray (d,)
-        Of the standardisation.
+        Means and standard deviations by which features are standardised.
     kernels : ndarray (b, d)
         The standardised c_l.
     theta : ndarray (b,)

@@ -13,8 +13,7 @@ import numpy as np
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.mixture_likelihood import maximize_likelihood
-from distfreeuq.density_ratios.estimate import RatioEstimate
-from distfreeuq.density_ratios.folds import Folds
+from distfreeuq.density_ratios.cross_fitting import Folds, RatioEstimate
 from distfreeuq.density_ratios.gaussian_kernels import KernelRows, gaussian
 
 

@@ -15,10 +15,10 @@ from distfreeuq._numerics.standardization import center_and_scale
 from distfreeuq.results import read_only
 
 _MOST_FOR_INFERENCE = 250_000
-"""Entries of the matrix up to which statsmodels fits it in a fraction of a second."""
+"""Entries of a matrix that statsmodels still fits in a fraction of a second."""
 _BLOCK_ENTRIES = 1 << 15
 _SEPARATED = 25.0
-"""Log-odds of the unpenalised fit beyond which it has run away: separated samples."""
+"""Log-odds of the unpenalised fit beyond which the samples count as separated."""
 
 
 @register
@@ -29,9 +29,9 @@ class LinearDiscriminator:
     Attributes
     ----------
     center, scale : ndarray (d,)
-        Of the standardisation.
+        Means and standard deviations by which features are standardised.
     coef : ndarray (d,)
-        By standard deviation of each feature; from the ridge fit.
+        Coefficients of the ridge fit, by standard deviation of each feature.
     intercept : float
     glm_coef, glm_std_err : ndarray (d,) or None
         statsmodels' maximum likelihood estimates without ridge, and their standard
@@ -81,7 +81,7 @@ class LogisticLearner:
         self.rows = LogisticRows(design, is_target.astype(np.float64), penalty)
         self.theta, self.metric = self.rows.fit_all()
 
-    def everyone(self) -> LinearDiscriminator:
+    def fit_all(self) -> LinearDiscriminator:
         """Return the fit on all rows, with statsmodels' inference if it is cheap."""
         coef, std_err = self._inference()
         return LinearDiscriminator(
@@ -107,7 +107,7 @@ class LogisticLearner:
         import statsmodels.api as sm
 
         varies = np.append(design[:, :-1].any(axis=0), True)
-        with warnings.catch_warnings():  # of separation, which is judged above
+        with warnings.catch_warnings():  # separated samples are recognised below
             warnings.simplefilter("ignore")
             model = sm.GLM(
                 self.rows.labels, design[:, varies], family=sm.families.Binomial()

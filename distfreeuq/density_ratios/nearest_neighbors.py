@@ -9,14 +9,14 @@ import numpy as np
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
 from distfreeuq._numerics.standardization import center_and_scale
-from distfreeuq.density_ratios.estimate import RatioEstimate
+from distfreeuq.density_ratios.cross_fitting import RatioEstimate
 from distfreeuq.density_ratios.gaussian_kernels import squared_distances
 from distfreeuq.results import read_only
 
 _ROUNDING = 1e-12
-"""Relative: rows at the same distance count alike, however it was found."""
+"""Relative error up to which two distances count as equal, however computed."""
 _MOST_FOR_TREES = 6
-"""Features up to which a tree saves distances; beyond, it looks at nearly all."""
+"""Features up to which a tree saves distances; beyond, it computes nearly all."""
 _BLOCK_ENTRIES = 1 << 21
 
 
@@ -28,7 +28,7 @@ class NeighbourRatio:
     Attributes
     ----------
     center, scale : ndarray (d,)
-        Of the standardisation.
+        Means and standard deviations by which features are standardised.
     source, target : ndarray
         Standardised rows.
     n_neighbors : int
@@ -52,7 +52,7 @@ class NeighbourRatio:
         return [("Neighbours", str(self.n_neighbors))]
 
 
-def fit_neighbours(
+def fit_neighbors(
     source: FloatMatrix, target: FloatMatrix, n_neighbors: int | None = None
 ) -> RatioEstimate:
     """Return the ratio, and every row's own without counting the row itself.
@@ -80,10 +80,10 @@ def fit_neighbours(
     Examples
     --------
     >>> import numpy as np
-    >>> from distfreeuq.density_ratios.nearest_neighbors import fit_neighbours
+    >>> from distfreeuq.density_ratios.nearest_neighbors import fit_neighbors
     >>> source = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> target = np.array([[1.9], [2.0], [3.5]])
-    >>> fit_neighbours(source, target, 1).model.ratio(np.array([[2.2], [0.1]]))
+    >>> fit_neighbors(source, target, 1).model.ratio(np.array([[2.2], [0.1]]))
     array([1.33333333, 0.        ])
     """
     n, m = len(source), len(target)
@@ -111,7 +111,7 @@ def _count(
 ) -> tuple[IntArray, IntArray]:
     """Return how many rows of each sample are as near as the k-th source neighbour.
 
-    Of the source that is k, but for rows at the same distance.
+    For the source that is k, except where rows have the same distance.
     """
     if source.shape[1] > _MOST_FOR_TREES:
         return _count_by_distances(source, target, rows, k)

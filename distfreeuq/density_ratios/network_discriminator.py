@@ -37,7 +37,7 @@ class NetworkLearner:
         self.x, self.labels = x, is_target.astype(np.int64)
         self.n_hidden, self.rng, self.progress = n_hidden, rng, progress
 
-    def everyone(self) -> Network:
+    def fit_all(self) -> Network:
         """Return the fit on all rows."""
         return self._fit(np.ones(self.labels.size, dtype=bool))
 

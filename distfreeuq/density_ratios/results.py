@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distfreeuq import bounds
-from distfreeuq._base import class_labels
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
-from distfreeuq._base.arrays import listed, shape_of
+from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray
 from distfreeuq._numerics.sample_weights import effective_sample_size, largest_share
+from distfreeuq.density_ratios.data import read_new_rows
 from distfreeuq.density_ratios.diagnostics import Auc
 from distfreeuq.density_ratios.discriminators import (
     DiscriminatorRatio,
@@ -126,13 +125,14 @@ class DensityRatioResult(Result):
     def renyi(self, order: float = 2.0) -> float:
         """Estimate the divergence d_order(target || source) from the source weights.
 
-        Of the target that the weights imply: flattened and clipped ones imply less of a
-        shift than there is.
+        The target is the one that the weights imply: flattened and clipped ones imply
+        less of a shift than there is.
 
         Parameters
         ----------
         order : float, default 2
-            At least 1; +inf is allowed. Paper B's d_{a+1} has order a + 1.
+            At least 1; +inf is allowed. The d_{a+1} of Pampari and Ermon (2020) has
+            order a + 1.
 
         See Also
         --------
@@ -155,12 +155,8 @@ class DensityRatioResult(Result):
         x : array_like (n, d)
             Features as in the fit; (n,) if there was one.
         """
-        return self.weight_by(Arguments("DensityRatioResult.weight"), x, "x")
-
-    def weight_by(self, args: Arguments, x: ArrayLike, parameter: str) -> FloatArray:
-        """Return the weights of rows that another function was given."""
-        rows = read_new_rows(args, x, parameter, self.features)
-        return self.conditioning.weights(self.model.ratio(rows))
+        args = Arguments("DensityRatioResult.weight")
+        return weights_by_ratio(self, args, x, "x")
 
     def effects(self) -> pd.DataFrame:
         """Return a row per step of the conditioning: what it did to the weights."""
@@ -194,9 +190,9 @@ class DensityRatioResult(Result):
 
     def summary(self) -> Summary:
         """Return weights, divergences and their warnings, as a ``Summary``."""
-        from distfreeuq.density_ratios.summary import summarise_density_ratio
+        from distfreeuq.density_ratios.summary import summarize_density_ratio
 
-        return summarise_density_ratio(self)
+        return summarize_density_ratio(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the weights of the source rows, and where the target rows lie."""
@@ -212,34 +208,27 @@ class DensityRatioResult(Result):
         path : str or path-like
             An existing file is replaced.
         """
-        self.check_savable()
+        check_savable(self)
         # super() without arguments does not work in slotted dataclasses
         Result.save(self, path)
 
-    def check_savable(self) -> None:
-        """Raise an InputError that says why, if there is one."""
-        own = self.model
-        if isinstance(own, DiscriminatorRatio) and isinstance(
-            own.discriminator, UserDiscriminator
-        ):
-            raise InputError(
-                f"A density ratio by your own {self.method} cannot be saved: what that "
-                "object is made of is unknown here, and files without pickle hold "
-                "arrays and text only. Save your estimator its own way, and the "
-                "weights as arrays."
-            )
+
+def weights_by_ratio(
+    ratio: DensityRatioResult, args: Arguments, features: ArrayLike, parameter: str
+) -> FloatArray:
+    """Return the weights (n,) of rows that a function was given as `parameter`."""
+    rows = read_new_rows(args, features, parameter, ratio.features)
+    return ratio.conditioning.weights(ratio.model.ratio(rows))
 
 
-def read_new_rows(
-    args: Arguments, x: ArrayLike, parameter: str, features: Classes
-) -> FloatMatrix:
-    """Return a checked matrix with the columns of the fit."""
-    rows = args.features(x, parameter)
-    if rows.shape[1] != len(features):
-        must = f"of shape (n, {len(features)}), as in the fit"
-        args.invalid(parameter, must, shape_of(rows))
-    columns = class_labels.column_names(args, x, parameter)
-    if columns is not None and class_labels.contradict(columns, features):
-        must = f"with the fit's columns in the fit's order, {listed(features)}"
-        args.invalid(parameter, must, listed(columns))
-    return rows
+def check_savable(ratio: DensityRatioResult) -> None:
+    """Raise an InputError for a ratio by a user's estimator, which no file can hold."""
+    own = ratio.model
+    if isinstance(own, DiscriminatorRatio) and isinstance(
+        own.discriminator, UserDiscriminator
+    ):
+        raise InputError(
+            f"A density ratio by your own {ratio.method} cannot be saved: what that "
+            "object is made of is unknown here, and files without pickle hold arrays "
+            "and text only. Save your estimator its own way, and the weights as arrays."
+        )

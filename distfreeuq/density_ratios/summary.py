@@ -29,7 +29,7 @@ _TITLES = {
 }
 
 
-def summarise_density_ratio(result: DensityRatioResult) -> Summary:
+def summarize_density_ratio(result: DensityRatioResult) -> Summary:
     """Return what was estimated, what conditioning did, and how far to trust it."""
     by = _TITLES.get(result.method, result.method)
     tables = [_effects(result), _divergences(result), *_coefficients(result)]

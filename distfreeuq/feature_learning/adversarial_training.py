@@ -1,9 +1,9 @@
 """Adversarial training of a feature map: a classifier with it, a discriminator against.
 
-Paper C, section 5.2, after Ganin et al. (2016). The classifier is a network whose
-hidden units are the features psi(x); the discriminator is a network that reads them and
-tells source from target. Gradient reversal: the features follow the gradient of the
-classifier's loss minus `reversal` times the discriminator's.
+Section 5.2 of Park et al. (2020), after Ganin et al. (2016). The classifier is a
+network whose hidden units are the features psi(x); the discriminator is a network that
+reads them and tells source from target. Gradient reversal: the features follow the
+gradient of the classifier's loss minus `reversal` times the discriminator's.
 """
 
 from __future__ import annotations
@@ -23,25 +23,10 @@ from distfreeuq._numerics.networks import (
     minibatches,
     softmax_loss,
 )
+from distfreeuq.feature_learning.data import TrainingOptions
 
 SOURCE, TARGET = 1, 0
-"""Classes of a discriminator, as in the paper: s = 1 for the source."""
-
-
-class TrainingOptions(NamedTuple):
-    """How to train; see `indistinguishable_features`."""
-
-    n_hidden: int
-    n_hidden_discriminator: int
-    reversal: float
-    warm_up: int
-    n_epochs: int
-    stop_below: float
-    patience: int
-    dropout: float
-    discriminator_steps: int
-    batch_size: int
-    learning_rate: float
+"""Classes of a discriminator, as Park et al. (2020) have them: 1 for the source."""
 
 
 class AdversarialStep(NamedTuple):

@@ -1,19 +1,21 @@
-"""Features on which source and target are hard to tell apart (paper C, 5.2)."""
+"""Features on which source and target are hard to tell apart."""
 
 from __future__ import annotations
 
-import warnings
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
+    Classes,
     FloatMatrix,
+    IntArray,
     RandomState,
 )
 from distfreeuq._base.random_streams import stream
+from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.networks import (
     Network,
@@ -21,19 +23,17 @@ from distfreeuq._numerics.networks import (
     fit_network,
 )
 from distfreeuq._numerics.standardization import center_and_scale, unchanged
-from distfreeuq.density_ratios.data import read_labels, read_samples
+from distfreeuq.density_ratios.data import Samples, read_labels, read_samples
 from distfreeuq.exceptions import TrainingStoppedWarning
 from distfreeuq.feature_learning.adversarial_training import (
     AdversarialTraining,
-    TrainingOptions,
     domain_rows,
 )
+from distfreeuq.feature_learning.data import TrainingOptions, read_training_options
 from distfreeuq.feature_learning.results import FeatureMapResult
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import read_only
 
-LARGEST_NETWORK = 50_000_000
-"""Weights of the classifier and of the discriminator; Adam keeps three of each."""
 _TESTED = 0.25
 """Share of the rows on which discriminators are judged."""
 _REASON = (
@@ -97,7 +97,7 @@ def indistinguishable_features(
     batch_size : int, default 64
         Source rows per minibatch, and as many target rows.
     learning_rate : float, default 0.001
-        Of Adam, for both networks.
+        Learning rate of Adam, for both networks.
     standardize : bool, default True
         Whether columns are first centred and scaled, by all rows given. For pixels,
         False does better.
@@ -121,10 +121,11 @@ def indistinguishable_features(
     -----
     The map is one layer, psi(x) = max(0, A'x + a). A linear classifier on psi(x) and a
     discriminator with one hidden layer on psi(x) are trained together with it, by
-    minibatches and Adam; the gradient that reaches psi from the discriminator is
-    multiplied by minus `reversal`. Then psi is kept and a discriminator is trained anew
-    on it, which is what the summary's accuracies are about: one that was fooled during
-    training says little, as a fresh one often still tells the domains apart.
+    minibatches and Adam [1]_, [2]_; the gradient that reaches psi from the
+    discriminator is multiplied by minus `reversal`. Then psi is kept and a
+    discriminator is trained anew on it, which is what the summary's accuracies are
+    about: one that was fooled during training says little, as a fresh one often still
+    tells the domains apart.
 
     The divergence of two laws shrinks under any map, so that weights on psi(x) vary
     less than on x. Whether they are the right weights is another question: the label
@@ -135,15 +136,15 @@ def indistinguishable_features(
     An epoch costs about 8 n (h (d + K) + g h) operations, where n is twice the number
     of rows of the larger sample, h is `n_hidden` and g `n_hidden_discriminator`
     (`epoch_operations` of the result; how fast they are is in the benchmarks). The data
-    are copied once, as float64. Networks beyond 50 million weights are refused: if you
+    are copied once, as float64. Networks beyond 50 million weights are an error: if you
     have one of your own, pass its features here, or to `density_ratio` and
     `covariate_shift_calibration`.
 
     References
     ----------
-    .. [C] Park, Bastani, Weimer and Lee (2020), "Calibrated prediction with covariate
+    .. [1] Park, Bastani, Weimer and Lee (2020), "Calibrated prediction with covariate
        shift via unsupervised domain adaptation", AISTATS, section 5.2.
-    .. [1] Ganin et al. (2016), "Domain-adversarial training of neural networks", JMLR.
+    .. [2] Ganin et al. (2016), "Domain-adversarial training of neural networks", JMLR.
 
     Examples
     --------
@@ -166,11 +167,11 @@ def indistinguishable_features(
     True
     """
     args = Arguments("indistinguishable_features")
-    source_rows, target_rows, features = read_samples(args, source, target)
-    names, codes = read_labels(args, labels, classes, source_rows.shape[0])
-    options = _read_options(
+    samples = read_samples(args, source, target)
+    names, codes = read_labels(args, labels, classes, len(samples.source))
+    options = read_training_options(
         args,
-        d=source_rows.shape[1],
+        samples,
         n_hidden=n_hidden,
         n_hidden_discriminator=n_hidden_discriminator,
         reversal=reversal,
@@ -182,49 +183,58 @@ def indistinguishable_features(
         discriminator_steps=discriminator_steps,
         batch_size=batch_size,
         learning_rate=learning_rate,
+        standardize=standardize,
+        progress=progress,
     )
-    progress = args.flag(progress, "progress")
-    both = np.concatenate([source_rows, target_rows], dtype=np.float64)
+    return fit_feature_map(samples, codes, names, options, rng)
+
+
+def fit_feature_map(
+    samples: Samples,
+    labels: IntArray,
+    classes: Classes,
+    options: TrainingOptions,
+    rng: RandomState,
+) -> FeatureMapResult:
+    """Learn features of samples that are read already; labels are column numbers."""
+    both = np.concatenate([samples.source, samples.target], dtype=np.float64)
     center, scale = (
-        center_and_scale(both)
-        if args.flag(standardize, "standardize")
-        else unchanged(both.shape[1])
+        center_and_scale(both) if options.standardize else unchanged(both.shape[1])
     )
     both = (both - center) / scale
-    n_source = source_rows.shape[0]
-    generator = stream(rng, "fit", args.caller)
+    n_source = len(samples.source)
+    generator = stream(rng, "fit", "indistinguishable_features")
 
     training = AdversarialTraining(
-        both[:n_source], codes, both[n_source:], len(names), options, generator
+        both[:n_source], labels, both[n_source:], len(classes), options, generator
     )
-    losses, stopped = _train(training, options, progress)
+    losses, stopped = _train(training, options)
     network = as_network(training.classifier, center, scale)
     plain = as_network(training.classifier, *unchanged(both.shape[1]))
-    judges = stream(rng, "split", args.caller)
+    judges = stream(rng, "split", "indistinguishable_features")
     before = _judge(both, n_source, options, judges)
     after = _judge(plain.hidden(both), n_source, options, judges)
     decisions = plain.logits(both[:n_source]).argmax(axis=1)
     if stopped is not None:
-        warnings.warn(
+        warn_user(
             f"Training ended after epoch {stopped} of {options.n_epochs}: for "
             f"{options.patience} epochs the discriminator's loss was below "
             f"{options.stop_below:g}, at last {losses[-1, 1]:.3g}. It told source from "
             "target too well for the features to learn against it.",
             TrainingStoppedWarning,
-            stacklevel=2,
         )
     return FeatureMapResult(
         network=network,
         discriminator=after.network,
-        classes=names,
-        features=features,
+        classes=classes,
+        features=samples.features,
         n_source=n_source,
         n_target=both.shape[0] - n_source,
         classifier_loss=read_only(losses[:, 0].copy()),
         discriminator_loss=read_only(losses[:, 1].copy()),
         stopped=stopped,
         n_epochs=options.n_epochs,
-        source_accuracy=float((decisions == codes).mean()),
+        source_accuracy=float((decisions == labels).mean()),
         accuracy_before=before.accuracy,
         accuracy_after=after.accuracy,
         n_tested=after.n_tested,
@@ -237,44 +247,9 @@ def indistinguishable_features(
     )
 
 
-def _read_options(args: Arguments, *, d: int, **given: Any) -> TrainingOptions:
-    n_hidden = args.count(given["n_hidden"], "n_hidden", low=1)
-    other = given["n_hidden_discriminator"]
-    if other is not None:
-        other = args.count(other, "n_hidden_discriminator", low=1)
-    n_other = n_hidden if other is None else other
-    if n_hidden * (d + n_other) > LARGEST_NETWORK:
-        must = f"so small that the networks have at most {LARGEST_NETWORK} weights"
-        args.invalid("n_hidden", must, f"{n_hidden} with {d} columns")
-    share = "a number from 0 up to, but not including, 1"
-    not_negative = "a non-negative finite number"
-    positive = "a positive finite number"
-    return TrainingOptions(
-        n_hidden=n_hidden,
-        n_hidden_discriminator=n_other,
-        reversal=args.number(
-            given["reversal"], "reversal", not_negative, low=0.0, high=1e6
-        ),
-        warm_up=args.count(given["warm_up"], "warm_up", low=0),
-        n_epochs=args.count(given["n_epochs"], "n_epochs", low=1),
-        stop_below=args.number(
-            given["stop_below"], "stop_below", not_negative, low=0.0, high=1e6
-        ),
-        patience=args.count(given["patience"], "patience", low=1),
-        dropout=args.number(given["dropout"], "dropout", share, low=0.0, high=0.99),
-        discriminator_steps=args.count(
-            given["discriminator_steps"], "discriminator_steps", low=1
-        ),
-        batch_size=args.count(given["batch_size"], "batch_size", low=1),
-        learning_rate=args.number(
-            given["learning_rate"], "learning_rate", positive, low=1e-12, high=1e3
-        ),
-    )
-
-
 @on_one_blas_thread
 def _train(
-    training: AdversarialTraining, options: TrainingOptions, progress: bool
+    training: AdversarialTraining, options: TrainingOptions
 ) -> tuple[FloatMatrix, int | None]:
     """Run the epochs; return losses (epochs, 2) and where the rule stopped them."""
     from tqdm import tqdm
@@ -282,7 +257,7 @@ def _train(
     losses: list[tuple[float, float]] = []
     confident = 0
     epochs = range(1, options.n_epochs + 1)
-    for epoch in tqdm(epochs, disable=not progress, desc="epochs"):
+    for epoch in tqdm(epochs, disable=not options.progress, desc="epochs"):
         grown = min(1.0, (epoch - 1) / options.warm_up) if options.warm_up else 1.0
         losses.append(training.epoch(options.reversal * grown))
         is_confident = losses[-1][1] < options.stop_below

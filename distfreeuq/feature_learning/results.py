@@ -11,7 +11,7 @@ from scipy import special
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
 from distfreeuq._numerics.networks import Network
-from distfreeuq.density_ratios.results import read_new_rows
+from distfreeuq.density_ratios.data import read_new_rows
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import Result
 
@@ -45,15 +45,15 @@ class FeatureMapResult(Result):
     n_epochs : int
         Epochs asked for.
     source_accuracy : float
-        Of the classifier, on the source rows it was trained on.
+        Accuracy of the classifier on the source rows that it was trained on.
     accuracy_before, accuracy_after : float
-        Of discriminators trained on x and on psi(x), on rows that they have not seen:
-        mean of the accuracies on source and target rows, 0.5 without difference.
+        Accuracy of discriminators trained on x and on psi(x), on rows that they have
+        not seen: mean over source and target rows, 0.5 without difference.
     n_tested : int
-        Rows behind these two.
+        Rows that these two accuracies were measured on.
     reversal, dropout, stop_below : float
     warm_up, discriminator_steps : int
-        As given.
+        Options as given.
     guarantee : NoGuarantee
 
     Examples
@@ -181,9 +181,9 @@ class FeatureMapResult(Result):
 
     def summary(self) -> Summary:
         """Return the losses by epoch and the discriminators, as a ``Summary``."""
-        from distfreeuq.feature_learning.summary import summarise_feature_map
+        from distfreeuq.feature_learning.summary import summarize_feature_map
 
-        return summarise_feature_map(self)
+        return summarize_feature_map(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw both losses against the epoch.

@@ -19,7 +19,7 @@ _FOOLED = 0.5
 """Loss of a discriminator that is nearer to chance than to knowing."""
 
 
-def summarise_feature_map(result: FeatureMapResult) -> Summary:
+def summarize_feature_map(result: FeatureMapResult) -> Summary:
     """Return losses along the training, and discriminators before and after it."""
     frame = result.to_frame()
     last = len(frame)

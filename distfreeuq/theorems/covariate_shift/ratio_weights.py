@@ -13,7 +13,7 @@ from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, Int
 from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.density_ratios.diagnostics import auc_interval
 from distfreeuq.density_ratios.estimation import density_ratio
-from distfreeuq.density_ratios.nearest_neighbors import fit_neighbours
+from distfreeuq.density_ratios.nearest_neighbors import fit_neighbors
 from distfreeuq.density_ratios.weight_pipeline import STAGES, Conditioning, condition
 from distfreeuq.references import PAMPARI_ERMON_2020, TWO_SAMPLES
 from distfreeuq.theorems.covariate_shift.weighted_losses import FAMILY, never
@@ -196,7 +196,7 @@ def neighbours(
     of_rows, of_new = np.empty((2, n_draws))
     for i in range(n_draws):
         source, target = (np.exp(generator.standard_normal((r, d))) for r in (n, m))
-        found = fit_neighbours(source, target + shift, k)
+        found = fit_neighbors(source, target + shift, k)
         ratio = found.model.ratio(source) if own else found.source_ratio
         largest = n / k if own else (n - 1) / k
         of_rows[i] = ratio.mean() / largest

@@ -7,10 +7,10 @@ from hypothesis.extra import numpy as npst
 
 from distfreeuq._numerics.sample_weights import effective_sample_size, largest_share
 from distfreeuq.bounds import renyi_divergence, renyi_from_weights
+from distfreeuq.density_ratios.cross_fitting import fit_inverse_temperature
 from distfreeuq.density_ratios.diagnostics import auc_interval
 from distfreeuq.density_ratios.kliep import coefficients
-from distfreeuq.density_ratios.nearest_neighbors import fit_neighbours
-from distfreeuq.density_ratios.tempering import fit_inverse_temperature
+from distfreeuq.density_ratios.nearest_neighbors import fit_neighbors
 from distfreeuq.density_ratios.weight_pipeline import condition
 
 RATIOS = npst.arrays(
@@ -129,7 +129,7 @@ def test_neighbours_by_counting(seed, n, m, d):
     rng = np.random.default_rng(seed)
     source, target = rng.normal(size=(n, d)), rng.normal(size=(m, d))
     k = int(rng.integers(1, n))
-    found = fit_neighbours(source, target, k)
+    found = fit_neighbors(source, target, k)
     center, scale = found.model.center, found.model.scale
     s, t = (source - center) / scale, (target - center) / scale
     for i in range(n):

@@ -70,7 +70,7 @@ def test_one_predicted_class_is_temperature_scaling():
     assert fit.to_frame()["note"].tolist() == ["", "shared"]
 
 
-def test_a_wide_gamma_holds_nobody_back():
+def test_a_wide_gamma_changes_nothing():
     logits, labels = slices(*SHARES)
     free = dfu.classwise_temperature_scaling(logits, labels)
     wide = dfu.classwise_temperature_scaling(logits, labels, gamma=5.0)

@@ -86,8 +86,8 @@ def test_isotonic_takes_probabilities():
     np.testing.assert_array_equal(
         fit.predict(probs[:5], groups=["south"] * 5), own.predict(probs[:5])
     )
-    everyone = np.arange(600)
-    assert fit.loss_before == pytest.approx(-np.log(probs[everyone, labels]).mean())
+    rows = np.arange(600)
+    assert fit.loss_before == pytest.approx(-np.log(probs[rows, labels]).mean())
 
 
 def test_a_rule_is_applied_to_new_rows_too():

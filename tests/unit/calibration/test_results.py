@@ -95,9 +95,9 @@ def test_reported_losses_are_those_of_the_predictions(name):
     if name == "binary platt":
         new, labels = LOGITS[:, 0], (LABELS == "ant").astype(int)
     probs = fit.predict(new)
-    everyone = np.arange(300)
+    rows = np.arange(300)
     if fit.loss == "nll":
-        losses = -np.log(probs[everyone, labels])
+        losses = -np.log(probs[rows, labels])
     else:
         losses = ((probs - np.eye(3)[labels]) ** 2).sum(axis=1)
     assert fit.loss_after == pytest.approx(np.average(losses, weights=weights))

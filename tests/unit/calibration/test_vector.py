@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 import distfreeuq as dfu
-from distfreeuq.calibration import vector_fit
+from distfreeuq.calibration import vector
 
 
 def draws(n, n_classes, seed, scale=1.0, bias=0.0):
@@ -21,10 +21,10 @@ def mean_nll(theta, logits, labels, weights):
     scores = logits * theta[:n_classes] + theta[n_classes:]
     scores = scores - scores.max(axis=1, keepdims=True)
     sums = np.exp(scores).sum(axis=1)
-    everyone = np.arange(len(labels))
+    rows = np.arange(len(labels))
     residual = np.exp(scores) / sums[:, None] - np.eye(n_classes)[labels]
     share = weights / weights.sum()
-    loss = share @ (np.log(sums) - scores[everyone, labels])
+    loss = share @ (np.log(sums) - scores[rows, labels])
     return loss, np.concatenate([share @ (residual * logits), share @ residual])
 
 
@@ -180,7 +180,7 @@ def test_many_classes(n_classes, n):
 def test_without_a_hessian_the_optimum_is_the_same(monkeypatch):
     logits, labels = draws(500, 4, 11, scale=[0.4, 1.0, 1.3, 0.7])
     newton = dfu.vector_scaling(logits, labels)
-    monkeypatch.setattr(vector_fit, "MAX_HESSIAN_PARAMETERS", 1)
+    monkeypatch.setattr(vector, "MAX_HESSIAN_PARAMETERS", 1)
     lbfgs = dfu.vector_scaling(logits, labels)
     np.testing.assert_allclose(lbfgs.scale, newton.scale, rtol=1e-5)
     np.testing.assert_allclose(lbfgs.bias, newton.bias, atol=1e-5)

@@ -253,7 +253,7 @@ def test_terms_of_the_bound_by_hand():
 def test_the_bound_is_printed_for_what_it_is():
     data = shifted(n=300, m=200)
     text = " ".join(str(fit(data)).split())
-    assert "E_p[L (w + 1/2)], paper C's objective" in text
+    assert "E_p[L (w + 1/2)], their objective" in text
     assert "vacuous: at 2 or more it says nothing" in text
     assert "no certificate" in text
     assert "largest estimate" in text

@@ -8,9 +8,8 @@ import distfreeuq as dfu
 from distfreeuq import InputError
 from distfreeuq._base.random_streams import stream
 from distfreeuq.density_ratios import kliep, ulsif
-from distfreeuq.density_ratios.folds import deal
+from distfreeuq.density_ratios.cross_fitting import deal, fit_inverse_temperature
 from distfreeuq.density_ratios.gaussian_kernels import gaussian, squared_distances
-from distfreeuq.density_ratios.tempering import fit_inverse_temperature
 from tests.unit.base.test_argument_odd_values import FORM
 from tests.unit.odd_values import odd_values
 

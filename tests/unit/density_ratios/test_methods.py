@@ -5,12 +5,11 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq.density_ratios import kliep, ulsif
+from distfreeuq.density_ratios.cross_fitting import deal, fit_inverse_temperature
 from distfreeuq.density_ratios.diagnostics import auc_interval, uncovered_share
-from distfreeuq.density_ratios.folds import deal
 from distfreeuq.density_ratios.gaussian_kernels import gaussian, squared_distances
 from distfreeuq.density_ratios.logistic_discriminator import LogisticLearner
-from distfreeuq.density_ratios.nearest_neighbors import fit_neighbours
-from distfreeuq.density_ratios.tempering import fit_inverse_temperature
+from distfreeuq.density_ratios.nearest_neighbors import fit_neighbors
 from distfreeuq.density_ratios.weight_pipeline import condition
 
 
@@ -29,7 +28,7 @@ def standardised(n=60, m=50, d=3, seed=0):
 def test_neighbours_by_hand():
     source = np.array([[0.0], [1.0], [3.0]])
     target = np.array([[0.5], [2.0], [2.5], [3.5]])
-    found = fit_neighbours(source, target, 1)
+    found = fit_neighbors(source, target, 1)
     # from 1.9: source at distance 0.9; target 2.0 and 2.5 are as near: (3/4) * 2
     # from -1: source at 1; no target nearer than 1.5
     np.testing.assert_allclose(found.model.ratio(np.array([[1.9], [-1.0]])), [1.5, 0.0])
@@ -44,11 +43,11 @@ def test_neighbours_by_hand():
 @pytest.mark.parametrize("d", [1, 9], ids=["trees", "all distances"])
 def test_neighbours_with_repeated_rows(d):
     rows = np.repeat(np.arange(5.0), 4)[:, None] * np.sqrt(np.arange(1, d + 1))
-    found = fit_neighbours(rows, rows, 3)
+    found = fit_neighbors(rows, rows, 3)
     # the three others at the same place, at distance 0, and all four targets there
     np.testing.assert_allclose(found.source_ratio, (19 / 20) * 4 / 3)
     # with one neighbour it is the same ball, and the same three rows in it
-    one = fit_neighbours(rows, rows, 1)
+    one = fit_neighbors(rows, rows, 1)
     np.testing.assert_allclose(one.source_ratio, found.source_ratio)
     np.testing.assert_allclose(one.target_ratio, (19 / 20) * 3 / 4)
 
@@ -213,7 +212,7 @@ def test_logistic_agrees_with_scikit_learn():
     theirs = linear_model.LogisticRegression(C=1 / 3.0, tol=1e-10).fit(
         scaled, is_target
     )
-    fitted = learner.everyone()
+    fitted = learner.fit_all()
     np.testing.assert_allclose(fitted.coef, theirs.coef_[0], atol=1e-6)
     np.testing.assert_allclose(
         fitted.log_odds(x), theirs.decision_function(scaled), atol=1e-5

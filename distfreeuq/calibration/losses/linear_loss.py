@@ -1,4 +1,4 @@
-"""The loss of Platt scaling: value, gradient, Hessian, and what its rows become."""
+"""The loss of Platt scaling: value, gradient and Hessian."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import LINEAR_PRODUCTS, count_blocks
 from distfreeuq._numerics.newton import FactoredHessian
 from distfreeuq.calibration.data import CalibrationRows
-from distfreeuq.calibration.vector_loss import ABSENT_BIAS
+from distfreeuq.calibration.losses.vector_loss import ABSENT_BIAS
 
 
 def linear_softmax(
@@ -92,7 +92,7 @@ class LinearLoss:
     rough_curvature = curvature
 
     def factor(self, hessian: FloatMatrix) -> FactoredHessian:
-        """Return the Hessian, factored; it knows along what the loss is constant."""
+        """Return the Hessian, factored; directions of constant loss are known."""
         if self.ridge > 0.0:
             return FactoredHessian(hessian, np.zeros((len(hessian), 0)))
         # the same change of every class's logit changes nothing; those that are not

@@ -1,4 +1,4 @@
-"""The loss of vector scaling: value, gradient, Hessian, and what its rows become."""
+"""The loss of vector scaling: value, gradient and Hessian."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from distfreeuq.calibration.data import CalibrationRows
 from distfreeuq.calibration.results import Outcome
 
 ABSENT_BIAS = -50.0
-"""Of a class that no row is labelled as: its optimum is minus infinity."""
+"""Bias of a class that no row is labelled as, whose optimum is minus infinity."""
 FLAT = 1e-8
-"""Curvature in a class's bias below which its parameters have run off to infinity."""
+"""FactoredHessian in a class's bias below which its parameters count as diverged."""
 _CHUNK_ENTRIES = 1 << 20
 
 
@@ -36,7 +36,7 @@ def affine_softmax(
 def affine_outcome(
     rows: CalibrationRows, scale: FloatArray, bias: FloatArray
 ) -> Outcome:
-    """Return what softmax(scale * logits + bias) makes of the rows."""
+    """Return what becomes of the rows with softmax(scale * logits + bias)."""
     tops = np.empty(rows.n, dtype=np.int64)
     confidence, losses = np.empty(rows.n), np.empty(rows.n)
     _softmax._describe_affine(
@@ -53,7 +53,7 @@ def affine_outcome(
     return Outcome(tops, confidence, losses)
 
 
-def vector_loss(
+def vector_nll(
     rows: CalibrationRows, scale: FloatArray, bias: FloatArray
 ) -> tuple[float, FloatArray]:
     """Return the mean NLL of softmax(scale * logits + bias), and its gradient (2K,)."""
@@ -108,7 +108,7 @@ class VectorLoss:
         full[self.free] = theta
         return full[: self.rows.n_classes], full[self.rows.n_classes :]
 
-    def centre(self, theta: FloatArray) -> FloatArray:
+    def center(self, theta: FloatArray) -> FloatArray:
         """Return the same map with biases that sum to zero, unless a ridge decides."""
         if self.ridge > 0.0:
             return theta
@@ -117,7 +117,7 @@ class VectorLoss:
 
     def evaluate(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss and its gradient."""
-        loss, gradient = vector_loss(self.rows, *self.expand(theta))
+        loss, gradient = vector_nll(self.rows, *self.expand(theta))
         away = theta - self.neutral
         loss += 0.5 * self.ridge * float(away @ away)
         return loss, gradient[self.free] + self.ridge * away

@@ -1,0 +1,146 @@
+"""Logistic regressions of the labels on the logits: the fits of Platt scaling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq._numerics.blas import on_one_blas_thread
+from distfreeuq._numerics.logistic_regression import logistic_sums
+from distfreeuq._numerics.newton import FactoredHessian, minimize_convex
+from distfreeuq._numerics.sampled_newton import NEAR, minimize_from_sample
+from distfreeuq.calibration.data import CalibrationRows
+from distfreeuq.calibration.inverse_temperature import rough_alpha
+from distfreeuq.calibration.losses.linear_loss import LinearLoss
+from distfreeuq.calibration.losses.vector_loss import FLAT
+
+MAX_NEWTON_PARAMETERS = 1000
+"""Up to these many a Hessian is made; beyond, L-BFGS fits without standard errors."""
+_NEUTRAL = np.array([1.0, 0.0])
+_NO_DIRECTIONS = np.zeros((2, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class LinearMap:
+    """New logits are logits @ coef.T + bias.
+
+    Attributes
+    ----------
+    coef : ndarray (K, K)
+    bias : ndarray (K,)
+    std_err : ndarray
+        (K, K + 1), or (2,) of slope and intercept for two classes.
+    diverged : ndarray (K,)
+        Classes without a finite optimum.
+    """
+
+    coef: FloatMatrix
+    bias: FloatArray
+    std_err: FloatArray
+    diverged: BoolArray
+
+
+@on_one_blas_thread
+def fit_binary(rows: CalibrationRows, ridge: float, smoothing: bool) -> LinearMap:
+    """Fit sigmoid(slope * (z_1 - z_0) + intercept)."""
+    scores = rows.logits[:, 1].astype(np.float64) - rows.logits[:, 0]
+    design = np.column_stack([scores, np.ones(rows.n)])
+    weights = rows.weights / rows.total_weight
+    targets = smoothed_targets(rows) if smoothing else rows.labels.astype(np.float64)
+
+    def evaluate(theta: FloatArray) -> tuple[float, FloatArray]:
+        sums = logistic_sums(design, targets, weights[:, None], theta[None, :])[0]
+        away = theta - _NEUTRAL
+        loss = float(sums[0]) + 0.5 * ridge * float(away @ away)
+        return loss, sums[1:] + ridge * away
+
+    def hessian(theta: FloatArray) -> FloatMatrix:
+        p = special.expit(design @ theta)
+        inner = (weights * p * (1.0 - p))[:, None] * design
+        return np.asarray(design.T @ inner + ridge * np.eye(2))
+
+    def curvature(theta: FloatArray) -> FactoredHessian:
+        return FactoredHessian(hessian(theta), _NO_DIRECTIONS)
+
+    theta = minimize_convex(evaluate, curvature, _NEUTRAL)
+    slope, intercept = theta
+    residuals = weights * (special.expit(design @ theta) - targets)
+    scored = residuals[:, None] * design
+    diverged = bool(hessian(theta)[1, 1] < FLAT)
+    variances = curvature(theta).sandwich(scored.T @ scored)
+    return LinearMap(
+        coef=0.5 * np.array([[1 + slope, 1 - slope], [1 - slope, 1 + slope]]),
+        bias=np.array([-0.5 * intercept, 0.5 * intercept]),
+        std_err=np.full(2, np.nan) if diverged else np.sqrt(variances),
+        diverged=np.full(2, diverged),
+    )
+
+
+def smoothed_targets(rows: CalibrationRows) -> FloatArray:
+    """Return Platt's targets (n,): the means of a uniform prior's posteriors."""
+    share = float(rows.weights @ rows.labels) / rows.total_weight
+    n_one, n_zero = share * rows.n, (1.0 - share) * rows.n
+    return np.where(
+        rows.labels == 1, (n_one + 1.0) / (n_one + 2.0), 1.0 / (n_zero + 2.0)
+    )
+
+
+@on_one_blas_thread
+def fit_multinomial(rows: CalibrationRows, ridge: float) -> LinearMap:
+    """Fit softmax(coef @ z + bias) by maximum likelihood, with a ridge."""
+    n_classes = rows.n_classes
+    present = np.bincount(rows.labels, rows.weights, n_classes) > 0.0
+    free = present | (ridge > 0.0)
+    problem = LinearLoss(rows, free, ridge)
+    theta = problem.multiple_of_identity(rough_alpha(rows))
+    std_err = np.full((n_classes, n_classes + 1), np.nan)
+    diverged = ~free
+    if theta.size <= MAX_NEWTON_PARAMETERS:
+        price = 2.0 + theta.size / 20.0  # a Hessian costs so many gradients: measured
+        theta = minimize_from_sample(problem, theta, price)
+        theta, std_err[free], diverged[free] = _finish(problem, theta)
+    else:
+        theta = _minimize_lbfgs(problem, theta)
+    coef, bias = problem.expand(theta)
+    return LinearMap(coef=coef, bias=bias, std_err=std_err, diverged=diverged)
+
+
+def _finish(
+    problem: LinearLoss, theta: FloatArray
+) -> tuple[FloatArray, FloatMatrix, BoolArray]:
+    """Return theta after a last Newton step, standard errors, and what diverged.
+
+    The errors (F, K + 1) are sandwich estimates; diverged classes are marked (F,).
+    """
+    _, gradient = problem.evaluate(theta)
+    hessian, meat = problem.products(theta, scores=True)
+    curvature = problem.factor(hessian)
+    shape = (problem.n_free, problem.n_features)
+    std_err = np.sqrt(np.maximum(curvature.sandwich(meat), 0.0)).reshape(shape)
+    diverged = np.diag(hessian).reshape(shape)[:, -1] - problem.ridge < FLAT
+    std_err[diverged] = np.nan
+    step = curvature.solve(gradient)
+    if gradient @ step <= NEAR:
+        theta = theta - step
+    if curvature.is_singular:
+        nearest = curvature.without_flat(theta)
+        # where parameters diverged along a flat direction, the nearest fit worse
+        if problem.evaluate(nearest)[0] <= problem.evaluate(theta)[0] + 1e-12:
+            theta = nearest
+    return theta, std_err, np.asarray(diverged)
+
+
+def _minimize_lbfgs(problem: LinearLoss, start: FloatArray) -> FloatArray:
+    from scipy.optimize import minimize
+
+    result = minimize(
+        problem.evaluate,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 5000, "maxfun": 10_000, "ftol": 1e-15, "gtol": 1e-9},
+    )
+    return np.asarray(result.x)

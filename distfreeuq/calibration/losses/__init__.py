@@ -1,0 +1,1 @@
+"""Losses of calibration maps, with their derivatives, summed over rows."""

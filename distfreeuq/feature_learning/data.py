@@ -1,0 +1,70 @@
+"""Options of `indistinguishable_features`, checked."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from distfreeuq._base.arguments import Arguments
+from distfreeuq.density_ratios.data import Samples
+
+LARGEST_NETWORK = 50_000_000
+"""Most weights of classifier and discriminator; Adam keeps three numbers for each."""
+
+
+class TrainingOptions(NamedTuple):
+    """How to train; see `indistinguishable_features`."""
+
+    n_hidden: int
+    n_hidden_discriminator: int
+    reversal: float
+    warm_up: int
+    n_epochs: int
+    stop_below: float
+    patience: int
+    dropout: float
+    discriminator_steps: int
+    batch_size: int
+    learning_rate: float
+    standardize: bool
+    progress: bool
+
+
+def read_training_options(
+    args: Arguments, samples: Samples, **given: Any
+) -> TrainingOptions:
+    """Check the options of a fit to these samples."""
+    d = samples.source.shape[1]
+    n_hidden = args.count(given["n_hidden"], "n_hidden", low=1)
+    other = given["n_hidden_discriminator"]
+    if other is not None:
+        other = args.count(other, "n_hidden_discriminator", low=1)
+    n_other = n_hidden if other is None else other
+    if n_hidden * (d + n_other) > LARGEST_NETWORK:
+        must = f"so small that the networks have at most {LARGEST_NETWORK} weights"
+        args.invalid("n_hidden", must, f"{n_hidden} with {d} columns")
+    share = "a number from 0 up to, but not including, 1"
+    not_negative = "a non-negative finite number"
+    positive = "a positive finite number"
+    return TrainingOptions(
+        n_hidden=n_hidden,
+        n_hidden_discriminator=n_other,
+        reversal=args.number(
+            given["reversal"], "reversal", not_negative, low=0.0, high=1e6
+        ),
+        warm_up=args.count(given["warm_up"], "warm_up", low=0),
+        n_epochs=args.count(given["n_epochs"], "n_epochs", low=1),
+        stop_below=args.number(
+            given["stop_below"], "stop_below", not_negative, low=0.0, high=1e6
+        ),
+        patience=args.count(given["patience"], "patience", low=1),
+        dropout=args.number(given["dropout"], "dropout", share, low=0.0, high=0.99),
+        discriminator_steps=args.count(
+            given["discriminator_steps"], "discriminator_steps", low=1
+        ),
+        batch_size=args.count(given["batch_size"], "batch_size", low=1),
+        learning_rate=args.number(
+            given["learning_rate"], "learning_rate", positive, low=1e-12, high=1e3
+        ),
+        standardize=args.flag(given["standardize"], "standardize"),
+        progress=args.flag(given["progress"], "progress"),
+    )
