@@ -1,9 +1,11 @@
 """Distribution-free uncertainty quantification for classifiers under dataset shift."""
 
-from importlib import import_module
-from typing import Any
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
 
 from distfreeuq import bounds, metrics, scenarios
+from distfreeuq._base.persistence import also_look_in as _also_look_in
 from distfreeuq._numerics.quantiles import weighted_quantile
 from distfreeuq._numerics.threads import get_num_threads, set_num_threads
 from distfreeuq._version import __version__
@@ -135,20 +137,33 @@ __all__ = [
     "mlls",
     "nested_scores",
     "platt_scaling",
+    "plots",
     "rlls",
     "scenarios",
     "set_num_threads",
     "simulate",
     "split_conformal",
     "temperature_scaling",
+    "theorems",
     "to_logits",
     "vector_scaling",
     "weighted_quantile",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import figures and theorems when they are asked for: few programs need them."""
-    if name in ("plots", "theorems"):
-        return import_module(f"distfreeuq.{name}")
-    raise AttributeError(f"module 'distfreeuq' has no attribute {name!r}")
+_also_look_in("distfreeuq.theorems")
+
+if TYPE_CHECKING:
+    from distfreeuq import plots, theorems
+else:
+
+    def __getattr__(name: str) -> _Any:
+        """Import figures and theorems when they are asked for: few programs do."""
+        if name in ("plots", "theorems"):
+            return _import_module(f"distfreeuq.{name}")
+        raise AttributeError(f"module 'distfreeuq' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return all names, those that are imported when asked for included."""
+    return sorted({*globals(), *__all__})

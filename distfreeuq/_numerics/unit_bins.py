@@ -15,6 +15,13 @@ from distfreeuq._base.array_types import (
     IntMatrix,
 )
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import (
+    check_ascending,
+    check_finite,
+    check_flags,
+    check_floats,
+    require,
+)
 from distfreeuq._kernels import _bins
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.bin_counts import divide
@@ -32,7 +39,7 @@ def _count_blocks(n_rows: int, n_counts: int) -> int:
     return max(1, min(_MOST_BLOCKS, n_rows // max(_ROWS_PER_BLOCK, n_counts)))
 
 
-@register
+@register("intervals")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Intervals:
     """Intervals (edges[m-1], edges[m]], the first from 0 on and the last up to 1.
@@ -48,6 +55,13 @@ class Intervals:
 
     edges: FloatArray
     strict: BoolArray
+
+    def _validate_state(self) -> None:
+        require(np.ndim(self.edges) == 1, "a vector of edges")
+        check_floats(self, edges=(self.edges.size,))
+        check_flags(self, strict=(self.edges.size,))
+        check_ascending(self.edges, "edges")
+        check_finite(self.edges, "edges")
 
     @property
     def n_bins(self) -> int:

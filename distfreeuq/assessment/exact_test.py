@@ -18,7 +18,7 @@ from distfreeuq.assessment.measures import Measures
 from distfreeuq.metrics.bins import gap_norm
 
 
-@register
+@register("calibration-test")
 @dataclass(frozen=True, slots=True, eq=False)
 class CalibrationTest:
     """Result of the test that the classifier is calibrated.

@@ -9,6 +9,8 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import Classes, FloatArray, FloatMatrix
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats, require
 from distfreeuq.assessment.exact_test import CalibrationTest
 from distfreeuq.assessment.measures import BIASED
 from distfreeuq.guarantees import Guarantee, NoGuarantee
@@ -48,6 +50,7 @@ CLASS_COLUMNS = (
 NEAR_ZERO = 4.0
 
 
+@register("assessment")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AssessmentResult(Result):
     """All metrics of one classifier, with intervals if asked, and a calibration test.
@@ -113,6 +116,14 @@ class AssessmentResult(Result):
             f"<AssessmentResult ece={self['ece']:.4f} accuracy={self['accuracy']:.4f} "
             f"n={self.n} K={len(self.classes)}>"
         )
+
+    def _validate_state(self) -> None:
+        one_each = (len(self.metrics),)
+        check_floats(self, estimates=one_each, bias=one_each)
+        check_floats(self, low=one_each, high=one_each)
+        n_rows = len(self.by_class)
+        require(n_rows in (0, len(self.classes)), "a row for each class, or none")
+        check_floats(self, by_class=(n_rows, len(CLASS_COLUMNS)))
 
     def __getitem__(self, metric: str) -> float:
         """Return the estimate of a metric."""

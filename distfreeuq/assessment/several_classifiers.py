@@ -10,7 +10,9 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, RandomState
+from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import stream
+from distfreeuq._base.stored_state import check_floats
 from distfreeuq.assessment.bootstrap import resample
 from distfreeuq.assessment.exact_test import noise
 from distfreeuq.assessment.one_classifier import read_measures
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 
+@register("comparison")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ComparisonResult(Result):
     """Metrics of several classifiers, and their differences to the first.
@@ -74,6 +77,11 @@ class ComparisonResult(Result):
     def __repr__(self) -> str:
         """Return one line."""
         return f"<ComparisonResult {', '.join(self.names)} n={self.n}>"
+
+    def _validate_state(self) -> None:
+        shape = (len(self.names), len(self.metrics))
+        check_floats(self, estimates=shape, differences=shape, low=shape, high=shape)
+        check_floats(self, noise=(len(self.names),))
 
     @property
     def near_zero(self) -> tuple[str, ...]:

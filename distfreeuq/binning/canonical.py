@@ -10,6 +10,8 @@ import numpy as np
 from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats, check_indices, require
 from distfreeuq._numerics.bin_counts import (
     count_labels,
     divide,
@@ -34,11 +36,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@register("canonical-binning")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CanonicalBinning(BinningResult):
     """Bins of the whole probability vector; for two classes, of that of class 1."""
 
     mode: ClassVar[str] = "canonical"
+
+    def _validate_state(self) -> None:
+        n_classes = len(self.classes)
+        require(isinstance(self.partition, Intervals | SimplexCells), "a partition")
+        if isinstance(self.partition, SimplexCells):
+            check_indices(self.partition.column, "columns of splits", n_classes)
+        self._check_tables((self.n_bins,), (self.n_bins, n_classes))
+        check_floats(self, fallback=(n_classes,))
 
     def _assign(self, matrix: FloatMatrix) -> IntArray:
         assert not isinstance(self.partition, tuple)

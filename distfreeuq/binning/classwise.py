@@ -15,6 +15,8 @@ from distfreeuq._base.array_types import (
     IntArray,
     IntMatrix,
 )
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats, check_integers, require
 from distfreeuq._numerics.bin_counts import divide, mean_scores, sum_weights
 from distfreeuq._numerics.unit_bins import Intervals, ScoreBins
 from distfreeuq.binning import guarantees
@@ -34,6 +36,7 @@ _MOST_LABEL_COUNTS = 1 << 22
 """Entries of the table by bin, class and label: beyond, label shift is not offered."""
 
 
+@register("classwise-binning")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ClasswiseBinning(BinningResult):
     """Each class in bins of its own probability.
@@ -75,6 +78,17 @@ class ClasswiseBinning(BinningResult):
         assert isinstance(self.partition, tuple)
         n_bins = [intervals.n_bins for intervals in self.partition]
         return np.arange(max(n_bins))[:, None] < np.array(n_bins)
+
+    def _validate_state(self) -> None:
+        n_classes = len(self.classes)
+        parts = self.partition if isinstance(self.partition, tuple) else ()
+        each = len(parts) == n_classes and all(type(p) is Intervals for p in parts)
+        require(each, "bins of each class")
+        table = self.present.shape
+        self._check_tables(table, table)
+        check_floats(self, fallback=(n_classes,))
+        if self.label_counts is not None:
+            check_integers(self, label_counts=(*table, n_classes))
 
     def _assign(self, matrix: FloatMatrix) -> IntMatrix:
         assert isinstance(self.partition, tuple)

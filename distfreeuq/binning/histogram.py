@@ -103,6 +103,7 @@ def histogram_binning(
     Returns
     -------
     BinningResult
+        A `CanonicalBinning`, a `ClasswiseBinning` or a `TopLabelBinning`, by `mode`.
 
     Notes
     -----

@@ -20,7 +20,7 @@ _MOST_PROGRAMS = 200
 """Linear programs for one call; with more bins the intervals of the weights serve."""
 
 
-@register
+@register("target-shift")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TargetShift:
     """What a label shift did to a table of bins.

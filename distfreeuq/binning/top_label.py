@@ -9,6 +9,8 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ByteMatrix, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_integers, require
 from distfreeuq._kernels import _row_stats
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.bin_counts import divide, mean_scores, sum_weights
@@ -25,11 +27,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@register("top-label-binning")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TopLabelBinning(BinningResult):
     """Bins of the largest probability; the event is that its label is right."""
 
     mode: ClassVar[str] = "top-label"
+
+    def _validate_state(self) -> None:
+        require(isinstance(self.partition, Intervals), "intervals")
+        self._check_tables((self.n_bins,), (self.n_bins,))
+        check_integers(self, label_counts=(self.n_bins, 2, len(self.classes)))
 
     def _assign(self, matrix: FloatMatrix) -> IntArray:
         assert isinstance(self.partition, Intervals)

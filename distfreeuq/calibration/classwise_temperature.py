@@ -11,6 +11,8 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import listed
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats, check_integers
 from distfreeuq.calibration.data import (
     CalibrationRows,
     describe_rows,
@@ -58,6 +60,7 @@ _LEGEND = {
 }
 
 
+@register("classwise-temperature-scaling")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ClasswiseTemperatureResult(CalibrationResult):
     """A fitted temperature per predicted class.
@@ -113,6 +116,14 @@ class ClasswiseTemperatureResult(CalibrationResult):
             f"{self.temperatures.max():.4g} gamma={self.gamma:g} n={self.n} "
             f"K={len(self.classes)}>"
         )
+
+    def _validate_state(self) -> None:
+        CalibrationResult._validate_state(self)
+        shape = (len(self.classes),)
+        check_floats(
+            self, temperatures=shape, inverse_temperatures=shape, std_err=shape
+        )
+        check_integers(self, counts=shape, status=shape)
 
     def predict(self, logits: ArrayLike) -> FloatMatrix:
         """Probabilities softmax(logits / T_k), k the row's most likely class, (n, K).

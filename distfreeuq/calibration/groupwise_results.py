@@ -13,6 +13,8 @@ from distfreeuq._base import arrays
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatMatrix, IntArray
 from distfreeuq._base.arrays import AnyArray, listed
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_indices, check_integers, require
 from distfreeuq.calibration.data import describe_rows, scaled_softmax
 from distfreeuq.calibration.logits import read_new_logits
 from distfreeuq.calibration.results import CalibrationResult
@@ -30,6 +32,7 @@ POOLED = -1
 """In place of a position among the fits: the map that is fitted to all rows."""
 
 
+@register("groupwise-calibration")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GroupwiseResult(CalibrationResult):
     """A fitted calibration map for every group of rows.
@@ -80,6 +83,20 @@ class GroupwiseResult(CalibrationResult):
             f"K={len(self.classes)}>"
         )
 
+    def _validate_state(self) -> None:
+        CalibrationResult._validate_state(self)
+        n_groups = len(self.names)
+        check_integers(self, counts=(n_groups,), which=(n_groups,))
+        own = self.which[self.which != POOLED]
+        check_indices(own, "positions of fits", len(self.fits))
+        maps = (*self.fits, self.pooled)
+        of_these = all(
+            isinstance(fit, CalibrationResult) and fit.classes == self.classes
+            for fit in maps
+        )
+        require(of_these, "calibration maps of the same classes")
+        require(self.split in (None, "predicted"), "a rule for the groups")
+
     def predict(
         self, logits: ArrayLike, *, groups: ArrayLike | None = None
     ) -> FloatMatrix:
@@ -127,6 +144,14 @@ class GroupwiseResult(CalibrationResult):
         position = {name: code for code, name in enumerate(self.names)}
         places = np.array([position.get(name, POOLED) for name in distinct], np.int64)
         return places[codes], [name for name in distinct if name not in position]
+
+    def _check_savable(self) -> None:
+        if callable(self.split):
+            Arguments("save").invalid(
+                "groups",
+                "an array, or 'predicted': a file holds no code",
+                "a function",
+            )
 
     def to_frame(self) -> pd.DataFrame:
         """Return the groups' own tables below one another, with columns group and n.

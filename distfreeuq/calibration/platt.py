@@ -9,6 +9,8 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats
 from distfreeuq.calibration.binary_logistic import fit_binary
 from distfreeuq.calibration.data import read_rows
 from distfreeuq.calibration.linear_loss import linear_softmax
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 
+@register("platt-scaling")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PlattResult(CalibrationResult):
     """A fitted linear map of the logits.
@@ -73,6 +76,12 @@ class PlattResult(CalibrationResult):
     def __repr__(self) -> str:
         """Return one line."""
         return f"<PlattResult n={self.n} K={len(self.classes)}>"
+
+    def _validate_state(self) -> None:
+        CalibrationResult._validate_state(self)
+        k = len(self.classes)
+        check_floats(self, coef=(k, k), bias=(k,))
+        check_floats(self, std_err=(2,) if k == 2 else (k, k + 1))
 
     @property
     def slope(self) -> float:

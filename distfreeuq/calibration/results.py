@@ -17,9 +17,14 @@ from distfreeuq._base.array_types import (
     FloatMatrix,
     IntArray,
 )
+from distfreeuq._base.stored_state import check_floats
 from distfreeuq.calibration.data import LOSS, CalibrationRows, describe_rows
 from distfreeuq.calibration.inverse_temperature import LossInAlpha
-from distfreeuq.calibration.reliability_change import bin_sums, reliability_frame
+from distfreeuq.calibration.reliability_change import (
+    N_BINS,
+    bin_sums,
+    reliability_frame,
+)
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.results import Result, read_only
 
@@ -69,6 +74,9 @@ class CalibrationResult(Result):
     bins_before: FloatMatrix
     bins_after: FloatMatrix
     guarantee: Guarantee | NoGuarantee
+
+    def _validate_state(self) -> None:
+        check_floats(self, bins_before=(N_BINS, 3), bins_after=(N_BINS, 3))
 
     @abstractmethod
     def predict(self, logits: ArrayLike) -> FloatMatrix:

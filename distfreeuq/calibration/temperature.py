@@ -10,6 +10,7 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatMatrix, IntArray
+from distfreeuq._base.persistence import register
 from distfreeuq.calibration.data import (
     CURVATURE,
     LOSS,
@@ -41,6 +42,7 @@ ALPHA_BOUNDS = (1e-3, 1e3)
 LOSSES = ("nll", "brier")
 
 
+@register("temperature-scaling")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TemperatureResult(CalibrationResult):
     """A fitted temperature.

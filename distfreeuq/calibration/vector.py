@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from distfreeuq._base.arguments import LARGEST, Arguments
 from distfreeuq._base.array_types import ArrayLike, BoolArray, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import listed
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats
 from distfreeuq.calibration.data import CalibrationRows, read_rows
 from distfreeuq.calibration.logits import read_new_logits
 from distfreeuq.calibration.results import (
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 
+@register("vector-scaling")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class VectorResult(CalibrationResult):
     """A fitted scale and bias per class.
@@ -66,6 +69,13 @@ class VectorResult(CalibrationResult):
     def __repr__(self) -> str:
         """Return one line."""
         return f"<VectorResult n={self.n} K={len(self.classes)}>"
+
+    def _validate_state(self) -> None:
+        CalibrationResult._validate_state(self)
+        n_classes = len(self.classes)
+        check_floats(
+            self, scale=(n_classes,), bias=(n_classes,), std_err=(2, n_classes)
+        )
 
     def predict(self, logits: ArrayLike) -> FloatMatrix:
         """Probabilities softmax(scale * logits + bias), shape (n, K).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,9 @@ from distfreeuq import bounds
 from distfreeuq._base.arguments import LARGEST, Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, RandomState
 from distfreeuq._base.arrays import describe
+from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import stream
+from distfreeuq._base.stored_state import check_floats, require
 from distfreeuq._numerics.quantiles import quantiles_with_atoms
 from distfreeuq.conformal.data import (
     CHOSEN_ELSEWHERE,
@@ -27,9 +28,10 @@ from distfreeuq.conformal.thinning import thinned_pac_threshold
 from distfreeuq.density_ratios.diagnostics import effective_sample_size
 from distfreeuq.density_ratios.results import DensityRatioResult
 from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least
-from distfreeuq.results import Result, read_only
+from distfreeuq.results import read_only
 
 
+@register("covariate-shift-conformal")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CovariateShiftResult(ConformalResult):
     """Weighted conformal sets: the threshold depends on the new row's own weight.
@@ -54,6 +56,12 @@ class CovariateShiftResult(ConformalResult):
     n_kept: int | None
     ratio: DensityRatioResult | None
 
+    def _validate_state(self) -> None:
+        ConformalResult._validate_state(self)
+        check_floats(self, sample_weight=(self.n,))
+        is_ratio = isinstance(self.ratio, DensityRatioResult)
+        require(self.ratio is None or is_ratio, "a density ratio or None")
+
     def threshold_for(
         self,
         sample_weight: ArrayLike | None = None,
@@ -72,7 +80,7 @@ class CovariateShiftResult(ConformalResult):
         features : array_like (m, d)
             In place of the weights, after a fit with a density ratio.
         """
-        args = Arguments("ConformalResult.threshold_for")
+        args = Arguments(f"{type(self).__name__}.threshold_for")
         if sample_weight is None or features is not None:
             weights = self._weights_by_features(args, sample_weight, features)
         else:
@@ -140,7 +148,7 @@ class CovariateShiftResult(ConformalResult):
         n_rows: int,
         method: str,
     ) -> FloatArray:
-        args = Arguments(f"ConformalResult.{method}")
+        args = Arguments(f"{type(self).__name__}.{method}")
         given = sample_weight is not None or features is not None
         if not given and self.n_kept is not None and method == "predict":
             return np.zeros(n_rows)
@@ -169,19 +177,6 @@ class CovariateShiftResult(ConformalResult):
         if sample_weight is not None:
             args.invalid("features", "None where 'sample_weight' is given", "both")
         return self.ratio.weight_by(args, features, "features")
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the result to a file, as every result; not with a user's estimator.
-
-        Parameters
-        ----------
-        path : str or path-like
-            An existing file is replaced.
-        """
-        if self.ratio is not None:
-            self.ratio.check_savable()
-        # super() without arguments does not work in slotted dataclasses
-        Result.save(self, path)
 
     def _thresholds_of(self, own: FloatArray) -> FloatArray:
         if self.n_kept is not None:
@@ -246,7 +241,7 @@ def covariate_shift_conformal(
 
     Returns
     -------
-    ConformalResult
+    CovariateShiftResult
         Its ``predict(probs, sample_weight)`` takes the new rows' weights, and
         ``threshold_for(sample_weight)`` gives their thresholds; after a fit with a
         density ratio also ``predict(probs, features=x)``.

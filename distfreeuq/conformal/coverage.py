@@ -9,6 +9,8 @@ import numpy as np
 
 from distfreeuq import bounds
 from distfreeuq._base.array_types import BoolMatrix, Classes, FloatArray, IntArray
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats, check_integers
 from distfreeuq.guarantees import Guarantee
 from distfreeuq.results import Result, read_only
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 
+@register("coverage")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CoverageResult(Result):
     """Coverage of prediction sets on labelled rows, with exact binomial intervals.
@@ -77,6 +80,12 @@ class CoverageResult(Result):
             f"<CoverageResult {self.coverage:.4f} of n={self.n} "
             f"mean size {self.mean_size:.3f}>"
         )
+
+    def _validate_state(self) -> None:
+        k = len(self.classes)
+        check_integers(self, size_counts=(k + 1,), size_covered=(k + 1,))
+        check_integers(self, class_counts=(k,), class_covered=(k,))
+        check_floats(self, interval=(2,))
 
     @property
     def n_empty(self) -> int:

@@ -16,6 +16,8 @@ from distfreeuq._base.array_types import (
     IntArray,
     RandomState,
 )
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats, check_indices, check_integers
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_sample
 from distfreeuq.conformal.data import (
     CHOSEN_ELSEWHERE,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@register("label-conditional-conformal")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LabelConditionalResult(ConformalResult):
     """Label-conditional conformal sets.
@@ -56,6 +59,13 @@ class LabelConditionalResult(ConformalResult):
     ranks: IntArray
     score_labels: IntArray
     class_lower: FloatArray
+
+    def _validate_state(self) -> None:
+        ConformalResult._validate_state(self)
+        n_classes = len(self.classes)
+        check_integers(self, ranks=(n_classes,), score_labels=(self.n,))
+        check_floats(self, class_lower=(n_classes,))
+        check_indices(self.score_labels, "score_labels", n_classes)
 
     def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
         p = np.empty(scores.shape)
@@ -112,7 +122,7 @@ def label_conditional_conformal(
 
     Returns
     -------
-    ConformalResult
+    LabelConditionalResult
         With ``.ranks`` and, per class, a lower bound on coverage given the calibration
         rows.
 
@@ -139,7 +149,7 @@ def label_conditional_conformal(
     >>> fit = dfu.label_conditional_conformal(
     ...     probs, labels, alpha=[0.05, 0.1, 0.2], rng=1)
     >>> fit
-    <ConformalResult aps alpha=0.05..0.2 n=500 K=3>
+    <LabelConditionalResult aps alpha=0.05..0.2 n=500 K=3>
     >>> fit.ranks.tolist(), fit.class_counts.tolist()
     ([240, 117, 98], [251, 128, 121])
     """

@@ -17,7 +17,9 @@ from distfreeuq._base.array_types import (
     IntArray,
     RandomState,
 )
+from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import stream
+from distfreeuq._base.stored_state import check_floats, check_indices, check_integers
 from distfreeuq.conformal import guarantees as claims
 from distfreeuq.conformal.data import (
     CalibrationScores,
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@register("label-shift-conformal")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LabelShiftConformalResult(ConformalResult):
     """Label-shift conformal sets.
@@ -70,9 +73,16 @@ class LabelShiftConformalResult(ConformalResult):
     ess: float | None
     pac_method: str | None
 
+    def _validate_state(self) -> None:
+        ConformalResult._validate_state(self)
+        check_integers(self, score_labels=(self.n,))
+        check_indices(self.score_labels, "score_labels", len(self.classes))
+        if self.label_weight is not None:
+            check_floats(self, label_weight=(len(self.classes),))
+
     def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
         if self.label_weight is None or self.robust:
-            Arguments("ConformalResult.p_values").invalid(
+            Arguments(f"{type(self).__name__}.p_values").invalid(
                 "robust", "False in the fit: union sets have no p-values", "True"
             )
         finite = np.where(np.isinf(self.label_weight), 0.0, self.label_weight)
@@ -149,7 +159,7 @@ def label_shift_conformal(
 
     Returns
     -------
-    ConformalResult
+    LabelShiftConformalResult
         With ``.label_weight`` and ``.ess``, the effective sample size.
 
     Notes
@@ -185,7 +195,7 @@ def label_shift_conformal(
     >>> labels = [rng.choice(3, p=row) for row in probs]
     >>> fit = dfu.label_shift_conformal(probs, labels, [0.4, 1.0, 2.0], rng=1)
     >>> fit
-    <ConformalResult aps alpha=0.1 n=500 K=3>
+    <LabelShiftConformalResult aps alpha=0.1 n=500 K=3>
     >>> fit.guarantee.lower
     0.9
     """

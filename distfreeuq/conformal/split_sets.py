@@ -9,6 +9,7 @@ import numpy as np
 from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatMatrix, RandomState
+from distfreeuq._base.persistence import register
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_sample
 from distfreeuq.conformal.data import (
     CHOSEN_ELSEWHERE,
@@ -27,6 +28,7 @@ STATED_CONFIDENCE = 0.95
 """Of the training-conditional statement that is printed without being asked for."""
 
 
+@register("split-conformal")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SplitConformalResult(ConformalResult):
     """Split conformal sets: one threshold, the rank-th smallest calibration score.
@@ -87,7 +89,7 @@ def split_conformal(
 
     Returns
     -------
-    ConformalResult
+    SplitConformalResult
         With ``.rank``, the rank of the threshold among the calibration scores.
 
     Notes
@@ -116,7 +118,7 @@ def split_conformal(
     >>> labels = [rng.choice(3, p=row) for row in probs]
     >>> fit = dfu.split_conformal(probs[:400], labels[:400], alpha=0.1, rng=1)
     >>> fit
-    <ConformalResult aps alpha=0.1 n=400 K=3>
+    <SplitConformalResult aps alpha=0.1 n=400 K=3>
     >>> fit.predict(probs[400:], rng=1).evaluate(labels[400:]).coverage
     0.89
     """

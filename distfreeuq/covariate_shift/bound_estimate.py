@@ -15,7 +15,7 @@ TRIVIAL = 2.0
 T = 0.5
 
 
-@register
+@register("target-error-bound")
 @dataclass(frozen=True, slots=True)
 class BoundEstimate:
     """Terms of the bound on E_q ||f - c||^2, each estimated, t = 1/2.

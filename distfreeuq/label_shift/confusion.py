@@ -14,6 +14,7 @@ import numpy as np
 from distfreeuq import bounds
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import require
 from distfreeuq._numerics.row_sums import (
     class_sums,
     column_sums,
@@ -27,7 +28,7 @@ _WEAK = 3.0
 """Standard errors from zero within which the smallest singular value is called weak."""
 
 
-@register
+@register("confusion")
 @dataclass(frozen=True, slots=True, eq=False)
 class Confusion:
     """Sums over both samples.
@@ -49,6 +50,14 @@ class Confusion:
     n: int
     m: int
     soft: bool
+
+    def _validate_state(self) -> None:
+        n_classes = len(self.target)
+        joint, target = np.asarray(self.joint), np.asarray(self.target)
+        require(
+            joint.shape == (n_classes, n_classes) and target.ndim == 1,
+            "a confusion matrix of as many classes as the target has",
+        )
 
     @property
     def matrix(self) -> FloatMatrix:

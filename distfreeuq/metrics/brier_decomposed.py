@@ -15,7 +15,7 @@ from distfreeuq.metrics.bins import check_bins, choose_bins
 from distfreeuq.metrics.data import ALL, Rows, read_matrix
 
 
-@register
+@register("brier-decomposition")
 @dataclass(frozen=True, slots=True)
 class BrierDecomposition:
     """Terms of ``brier = calibration + 1 - sharpness + within_var - 2 within_cov``.

@@ -10,6 +10,8 @@ import numpy as np
 from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_ascending, check_floats
 from distfreeuq._numerics.bin_counts import divide
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.metrics.bins import (
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 
+@register("reliability-table")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ReliabilityTable(Result):
     """Confidence and accuracy in bins.
@@ -68,6 +71,13 @@ class ReliabilityTable(Result):
     def __repr__(self) -> str:
         """Return one line."""
         return f"<ReliabilityTable ece={self.ece:.4f} n={self.n} bins={self.n_bins}>"
+
+    def _validate_state(self) -> None:
+        n_bins = (self.weight.size,)
+        check_floats(self, edges=(self.weight.size + 1,), weight=n_bins)
+        check_floats(self, mean_confidence=n_bins, accuracy=n_bins)
+        check_floats(self, low=n_bins, high=n_bins)
+        check_ascending(self.edges, "edges")
 
     @property
     def n_bins(self) -> int:

@@ -16,7 +16,7 @@ _SLACK = 1e-12
 """Relative; membership leans towards the inside by this much."""
 
 
-@register
+@register("box")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Box:
     """A confidence region of the weights, one interval per class.
@@ -97,7 +97,7 @@ class Box:
         return self
 
 
-@register
+@register("polytope")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Polytope:
     """The weights w >= 0 with ``lower @ w <= mu_high`` and ``upper @ w >= mu_low``.

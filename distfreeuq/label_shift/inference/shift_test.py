@@ -22,7 +22,7 @@ _RANK = 1e-13
 square."""
 
 
-@register
+@register("shift-test")
 @dataclass(frozen=True, slots=True)
 class ShiftTest:
     """A test of "no label shift" (q = p), given that the shift is a label shift.

@@ -39,7 +39,7 @@ Outcome = Literal["holds", "violated", "undecided", "caught", "missed"]
 """Of an experiment the first three; of a control, caught, missed or undecided."""
 
 
-@register
+@register("theorem")
 @dataclass(frozen=True, slots=True)
 class TheoremRecord:
     """A theorem's words, as in `Theorem`, without its experiments."""
@@ -52,7 +52,7 @@ class TheoremRecord:
     family: str
 
 
-@register
+@register("claim")
 @dataclass(frozen=True, slots=True)
 class ClaimRecord:
     """What became of one claim.
@@ -98,6 +98,7 @@ class ClaimRecord:
         return claim_text(self.event, self.sense, self.bound, self.mean)
 
 
+@register("theorem-checks")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TheoremResult(Result):
     """Verdicts on theorems, and on the controls that show the checks have teeth.
