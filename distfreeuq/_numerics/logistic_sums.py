@@ -7,7 +7,6 @@ import numpy as np
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq._kernels import _logistic
 from distfreeuq._kernels.threads import threads_for
-from distfreeuq.calibration.data import count_blocks
 
 
 def logistic_sums(
@@ -26,6 +25,8 @@ def logistic_sums(
     weights : ndarray (n, r)
     parameters : ndarray (r, p)
     """
+    from distfreeuq.calibration.data import count_blocks  # which imports this
+
     n_parts, width = parameters.shape
     sums = np.zeros((count_blocks(design), n_parts, 1 + width))
     _logistic._sum_logistic_losses(

@@ -7,11 +7,13 @@ need, makes the last step, and is the caller's.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from distfreeuq._base.array_types import FloatArray
 from distfreeuq._numerics.newton import Curvature, minimise_convex
-from distfreeuq.calibration.data import CalibrationRows
+
+if TYPE_CHECKING:
+    from distfreeuq.calibration.data import CalibrationRows
 
 NEAR = 1e-12
 """Squared Newton decrement at which the last Hessian is made: it is then that of the

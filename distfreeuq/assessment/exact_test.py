@@ -33,6 +33,13 @@ class CalibrationTest:
     null_mean, null_upper : float
         Mean and 95% quantile of a calibrated classifier's ECE on these confidences.
     n_sim : int
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> test = dfu.assess([[0.9, 0.1]] * 50, [0] * 30 + [1] * 20, rng=0).test
+    >>> round(test.statistic, 3), test.p_value < 0.01
+    (0.3, True)
     """
 
     p_value: float

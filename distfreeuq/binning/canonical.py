@@ -39,7 +39,17 @@ if TYPE_CHECKING:
 @register("canonical-binning")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CanonicalBinning(BinningResult):
-    """Bins of the whole probability vector; for two classes, of that of class 1."""
+    """Bins of the whole probability vector; for two classes, of that of class 1.
+
+    The attributes are those of every `BinningResult`.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> labels = [0, 0, 0, 1] * 25
+    >>> dfu.histogram_binning([0.2, 0.7] * 50, labels, scheme=[0.5])
+    <CanonicalBinning alpha=0.1 n=100 bins=2 K=2>
+    """
 
     mode: ClassVar[str] = "canonical"
 

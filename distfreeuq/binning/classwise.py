@@ -48,6 +48,16 @@ class ClasswiseBinning(BinningResult):
     ----------
     renormalize : bool
         Whether `predict` divides each row by its sum.
+
+    The other attributes are those of every `BinningResult`.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> probs, labels = [[0.8, 0.2], [0.3, 0.7]] * 50, [0, 0, 0, 1] * 25
+    >>> fit = dfu.histogram_binning(probs, labels, scheme=[0.5], mode="classwise")
+    >>> fit, [edges.tolist() for edges in fit.edges]
+    (<ClasswiseBinning alpha=0.1 n=100 bins=4 K=2>, [[0.0, 0.5, 1.0], [0.0, 0.5, 1.0]])
     """
 
     mode: ClassVar[str] = "classwise"

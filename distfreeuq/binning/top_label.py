@@ -30,7 +30,18 @@ if TYPE_CHECKING:
 @register("top-label-binning")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TopLabelBinning(BinningResult):
-    """Bins of the largest probability; the event is that its label is right."""
+    """Bins of the largest probability; the event is that its label is right.
+
+    The attributes are those of every `BinningResult`.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> probs, labels = [[0.8, 0.2], [0.3, 0.7]] * 50, [0, 0, 0, 1] * 25
+    >>> fit = dfu.histogram_binning(probs, labels, scheme=[0.75], mode="top-label")
+    >>> fit, fit.frequencies.tolist()
+    (<TopLabelBinning alpha=0.1 n=100 bins=2 K=2>, [0.5, 1.0])
+    """
 
     mode: ClassVar[str] = "top-label"
 

@@ -62,6 +62,15 @@ class CalibrationResult(Result):
         Weight, weighted confidence and weighted correctness of the fitted rows, by
         confidence.
     guarantee : Guarantee or NoGuarantee
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> logits = [[2.0, 0.0], [0.0, 2.0], [1.0, 0.0], [0.0, 1.0]] * 5
+    >>> labels = [0, 1, 1, 1] * 4 + [0, 1, 0, 0]
+    >>> fit = dfu.temperature_scaling(logits, labels)
+    >>> isinstance(fit, dfu.CalibrationResult), fit.n_changed
+    (True, 0)
     """
 
     classes: Classes

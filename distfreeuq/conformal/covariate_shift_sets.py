@@ -49,6 +49,17 @@ class CovariateShiftResult(ConformalResult):
         the same threshold, whatever their weights.
     ratio : DensityRatioResult or None
         What the weights were estimated by; it weights new rows by their features.
+
+    The other attributes are those of every `ConformalResult`.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> probs, labels = [[0.8, 0.2], [0.3, 0.7]] * 30, [0, 1] * 30
+    >>> weights = [0.5, 1.5] * 30
+    >>> fit = dfu.covariate_shift_conformal(probs, labels, weights, score="lac")
+    >>> fit.ess, fit.threshold_for([0.5, 9.0]).round(2).tolist()
+    (48.0, [0.3, inf])
     """
 
     sample_weight: FloatArray

@@ -54,6 +54,16 @@ class LabelConditionalResult(ConformalResult):
     class_lower : ndarray (K,)
         With probability 0.95 over the calibration draw, class k's coverage given the
         calibration rows is at least this (each class by itself).
+
+    The other attributes are those of every `ConformalResult`.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> probs, labels = [[0.8, 0.2], [0.3, 0.7]] * 30, [0, 1] * 30
+    >>> fit = dfu.label_conditional_conformal(probs, labels, score="lac")
+    >>> fit.ranks.tolist(), fit.thresholds.round(2).tolist()
+    ([28, 28], [0.2, 0.3])
     """
 
     ranks: IntArray

@@ -64,6 +64,16 @@ class LabelShiftConformalResult(ConformalResult):
         Effective sample size (sum w)^2 / sum w^2 of the weighted calibration rows.
     pac_method : str or None
         With `confidence`: how the threshold was found.
+
+    The other attributes are those of every `ConformalResult`.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> probs, labels = [[0.8, 0.2], [0.3, 0.7]] * 30, [0, 1] * 30
+    >>> fit = dfu.label_shift_conformal(probs, labels, [0.5, 1.5], score="lac")
+    >>> fit.weights_from, fit.ess, fit.thresholds.round(2).tolist()
+    ('known', 48.0, [0.3, 0.3])
     """
 
     label_weight: FloatArray | None

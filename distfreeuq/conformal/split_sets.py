@@ -37,6 +37,15 @@ class SplitConformalResult(ConformalResult):
     ----------
     rank : int
         n + 1 stands for an infinite threshold.
+
+    The other attributes are those of every `ConformalResult`.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> fit = dfu.split_conformal([[0.8, 0.2]] * 30, [0] * 30, score="lac")
+    >>> fit.rank, fit.thresholds.round(2).tolist()
+    (28, [0.2, 0.2])
     """
 
     rank: int

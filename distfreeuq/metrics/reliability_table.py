@@ -55,6 +55,15 @@ class ReliabilityTable(Result):
         What the confidence is of.
     guarantee : Guarantee or NoGuarantee
         What the intervals guarantee.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> table = dfu.metrics.reliability([0.9] * 10, [True] * 7 + [False] * 3, n_bins=2)
+    >>> table
+    <ReliabilityTable ece=0.2000 n=10 bins=2>
+    >>> table.accuracy.tolist()
+    [nan, 0.7]
     """
 
     edges: FloatArray

@@ -36,6 +36,14 @@ class ShiftTest:
     p_value : float
         Small: there is a shift, or more than a label shift.
     method : str
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> probs, labels = [[0.8, 0.2], [0.3, 0.7]] * 30, [0, 1] * 30
+    >>> test = dfu.bbse(probs, labels, probs[::2]).test()
+    >>> test.df, test.p_value < 1e-5
+    (1, True)
     """
 
     statistic: float
