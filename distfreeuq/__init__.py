@@ -1,53 +1,72 @@
 """Distribution-free uncertainty quantification for classifiers under dataset shift."""
 
-from importlib import import_module
-from typing import Any
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
 
 from distfreeuq import bounds, metrics, scenarios
+from distfreeuq._base.persistence import also_look_in as _also_look_in
 from distfreeuq._numerics.num_threads import get_num_threads, set_num_threads
 from distfreeuq._numerics.quantiles import weighted_quantile
 from distfreeuq._version import __version__
-from distfreeuq.assessment.calibration_results import CalibrationComparisonResult
-from distfreeuq.assessment.classifier_assessment import assess
-from distfreeuq.assessment.classifier_comparison import compare
-from distfreeuq.assessment.results import AssessmentResult, ComparisonResult
-from distfreeuq.assessment.several_calibrations import compare_calibrations
-from distfreeuq.binning.histogram import histogram_binning
-from distfreeuq.binning.results import BinningResult
-from distfreeuq.calibration.classwise_temperature import (
-    ClasswiseTemperatureResult,
-    classwise_temperature_scaling,
+from distfreeuq.assessment import (
+    AssessmentResult,
+    CalibrationComparisonResult,
+    CalibrationTest,
+    ComparisonResult,
+    assess,
+    compare,
+    compare_calibrations,
 )
-from distfreeuq.calibration.groupwise import groupwise_calibration
-from distfreeuq.calibration.groupwise_results import GroupwiseResult
-from distfreeuq.calibration.isotonic import IsotonicResult, isotonic_calibration
-from distfreeuq.calibration.logits import to_logits
-from distfreeuq.calibration.platt import PlattResult, platt_scaling
-from distfreeuq.calibration.temperature import TemperatureResult, temperature_scaling
-from distfreeuq.calibration.vector import VectorResult, vector_scaling
-from distfreeuq.conformal.covariate_shift_sets import covariate_shift_conformal
-from distfreeuq.conformal.coverage import CoverageResult
-from distfreeuq.conformal.label_conditional_sets import label_conditional_conformal
-from distfreeuq.conformal.label_shift_sets import label_shift_conformal
-from distfreeuq.conformal.nonconformity import (
+from distfreeuq.binning import (
+    BinningResult,
+    CanonicalBinning,
+    ClasswiseBinning,
+    TopLabelBinning,
+    histogram_binning,
+)
+from distfreeuq.calibration import (
+    CalibrationResult,
+    ClasswiseTemperatureResult,
+    GroupwiseResult,
+    IsotonicResult,
+    PlattResult,
+    TemperatureResult,
+    VectorResult,
+    classwise_temperature_scaling,
+    groupwise_calibration,
+    isotonic_calibration,
+    platt_scaling,
+    temperature_scaling,
+    to_logits,
+    vector_scaling,
+)
+from distfreeuq.conformal import (
     APS,
     LAC,
     RAPS,
     SAPS,
+    ConformalResult,
+    CovariateShiftConformalResult,
+    CoverageResult,
+    LabelConditionalConformalResult,
+    LabelShiftConformalResult,
     Margin,
+    PredictionSets,
     Rank,
+    SplitConformalResult,
+    conformal_thresholds,
+    covariate_shift_conformal,
+    label_conditional_conformal,
+    label_shift_conformal,
     nested_scores,
+    split_conformal,
 )
-from distfreeuq.conformal.results import ConformalResult
-from distfreeuq.conformal.sets import PredictionSets
-from distfreeuq.conformal.split_sets import split_conformal
-from distfreeuq.conformal.thresholds import conformal_thresholds
-from distfreeuq.covariate_shift.results import (
+from distfreeuq.covariate_shift import (
     CovariateShiftCalibrationResult,
+    covariate_shift_calibration,
 )
-from distfreeuq.covariate_shift.weighted_calibration import covariate_shift_calibration
-from distfreeuq.density_ratios.estimation import density_ratio
-from distfreeuq.density_ratios.results import DensityRatioResult
+from distfreeuq.density_ratios import DensityRatioResult, density_ratio
 from distfreeuq.exceptions import (
     DistFreeError,
     DistFreeWarning,
@@ -60,17 +79,21 @@ from distfreeuq.exceptions import (
     TrainingStoppedWarning,
     UnseenGroupWarning,
 )
-from distfreeuq.feature_learning.learning import indistinguishable_features
-from distfreeuq.feature_learning.results import FeatureMapResult
+from distfreeuq.feature_learning import FeatureMapResult, indistinguishable_features
 from distfreeuq.guarantees import Guarantee, NoGuarantee
-from distfreeuq.label_shift.confusion_estimators import bbse, rlls
-from distfreeuq.label_shift.inference.regions import Box, Polytope
-from distfreeuq.label_shift.known_priors import label_weights
-from distfreeuq.label_shift.maximum_likelihood import mlls
-from distfreeuq.label_shift.results import LabelShiftResult
+from distfreeuq.label_shift import (
+    Box,
+    LabelShiftResult,
+    Polytope,
+    ShiftTest,
+    bbse,
+    label_weights,
+    mlls,
+    rlls,
+)
+from distfreeuq.metrics import ReliabilityTable
 from distfreeuq.results import load
-from distfreeuq.simulation.results import SimulationResult
-from distfreeuq.simulation.runner import simulate
+from distfreeuq.simulation import SimulationResult, simulate
 
 __all__ = [
     "APS",
@@ -81,10 +104,15 @@ __all__ = [
     "BinningResult",
     "Box",
     "CalibrationComparisonResult",
+    "CalibrationResult",
+    "CalibrationTest",
+    "CanonicalBinning",
+    "ClasswiseBinning",
     "ClasswiseTemperatureResult",
     "ComparisonResult",
     "ConformalResult",
     "CovariateShiftCalibrationResult",
+    "CovariateShiftConformalResult",
     "CoverageResult",
     "DensityRatioResult",
     "DistFreeError",
@@ -97,6 +125,8 @@ __all__ = [
     "IdentificationWarning",
     "InputError",
     "IsotonicResult",
+    "LabelConditionalConformalResult",
+    "LabelShiftConformalResult",
     "LabelShiftResult",
     "Margin",
     "NoGuarantee",
@@ -104,10 +134,14 @@ __all__ = [
     "Polytope",
     "PredictionSets",
     "Rank",
+    "ReliabilityTable",
+    "ShiftTest",
     "SimulationResult",
     "SmallCalibrationWarning",
+    "SplitConformalResult",
     "SupportWarning",
     "TemperatureResult",
+    "TopLabelBinning",
     "TrainingStoppedWarning",
     "UnseenGroupWarning",
     "VectorResult",
@@ -135,20 +169,33 @@ __all__ = [
     "mlls",
     "nested_scores",
     "platt_scaling",
+    "plots",
     "rlls",
     "scenarios",
     "set_num_threads",
     "simulate",
     "split_conformal",
     "temperature_scaling",
+    "theorems",
     "to_logits",
     "vector_scaling",
     "weighted_quantile",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import figures and theorems when they are asked for: few programs need them."""
-    if name in ("plots", "theorems"):
-        return import_module(f"distfreeuq.{name}")
-    raise AttributeError(f"module 'distfreeuq' has no attribute {name!r}")
+_also_look_in("distfreeuq.theorems")
+
+if TYPE_CHECKING:
+    from distfreeuq import plots, theorems
+else:
+
+    def __getattr__(name: str) -> _Any:
+        """Import figures and theorems when they are asked for: few programs do."""
+        if name in ("plots", "theorems"):
+            return _import_module(f"distfreeuq.{name}")
+        raise AttributeError(f"module 'distfreeuq' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return all names, those that are imported when asked for included."""
+    return sorted({*globals(), *__all__})

@@ -16,7 +16,7 @@ Kind = Literal[
 ]
 
 
-@register
+@register("guarantee")
 @dataclass(frozen=True, slots=True)
 class Guarantee:
     """A statement that a theorem proves under the assumptions listed.
@@ -60,7 +60,7 @@ class Guarantee:
         return True
 
 
-@register
+@register("no-guarantee")
 @dataclass(frozen=True, slots=True)
 class NoGuarantee:
     """Nothing is guaranteed, and why.

@@ -6,9 +6,8 @@ from abc import ABC, abstractmethod
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-import numpy.typing as npt
-
 from distfreeuq._base import persistence
+from distfreeuq._base.arrays import read_only as read_only
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,26 +15,16 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 
-def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a view that cannot be written through."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
 class Result(ABC):
     """Base of all results: frozen, printed as a table, saved without pickle.
 
-    A subclass is a frozen, slotted dataclass with read-only arrays. ``repr`` is one
-    line; ``str`` is the summary's text; notebooks show the summary as HTML.
+    A subclass is a frozen, slotted dataclass with read-only arrays, which they stay
+    through pickle, copy and deepcopy; `persistence.register` gives it a tag in files.
+    ``repr`` is one line; ``str`` is the summary's text; notebooks show the summary as
+    HTML.
     """
 
     __slots__ = ()
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Make the class known to `load`."""
-        super().__init_subclass__(**kwargs)
-        persistence.register(cls)
 
     @abstractmethod
     def summary(self) -> Summary:
@@ -56,6 +45,12 @@ class Result(ABC):
     def _repr_html_(self) -> str:
         return str(self.summary().as_html())
 
+    def _check_savable(self) -> None:  # noqa: B027 (most results can)
+        """Raise an InputError that says why, if the result cannot be saved."""
+
+    def _validate_state(self) -> None:  # noqa: B027 (not all have to)
+        """Raise a ValueError if a file held numbers that no fit can give."""
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write the result to a file that `distfreeuq.load` reads back exactly.
 
@@ -65,7 +60,15 @@ class Result(ABC):
         Parameters
         ----------
         path : str or path-like
-            An existing file is replaced.
+            An existing file is replaced and keeps its permissions; where it is a
+            symbolic link, the file that it leads to.
+
+        Raises
+        ------
+        InputError
+            If the result holds what a file without code cannot: a function or an
+            estimator of yours, or class names other than strings, numbers, None and
+            tuples of these.
         """
         persistence.save(self, path)
 

@@ -45,6 +45,13 @@ def as_array(value: Any) -> AnyArray:
     return array
 
 
+def read_only(array: AnyArray) -> AnyArray:
+    """Return a view that cannot be written through."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def is_single(value: Any) -> bool:
     """Say whether the value is one thing and not a row of them."""
     if isinstance(value, np.ndarray):

@@ -1,40 +1,168 @@
-"""Results on disk: an npz archive of arrays plus one JSON text, and never pickle.
+"""Results on disk: arrays plus one JSON text, and never pickle.
 
-The JSON document holds ``format``, ``version``, ``checksum`` and ``content``. In the
-content, what JSON has no form for is an object whose first key names its kind.
+The JSON document holds ``format``, ``version``, ``digest`` and ``content``. The digest
+is that of the content and of every array. In the content, what JSON has no form for is
+an object whose first key names its kind; an object of ours is its class's tag and its
+fields.
+
+A class that can be saved is a dataclass with the decorator `register`. It may have
+three hooks, all of them private methods:
+
+- ``_check_savable(self)`` raises an InputError that says why an object cannot be saved;
+- ``_validate_state(self)`` raises a ValueError if what a file held cannot be: shapes,
+  indices and orders that the compiled core takes for granted must be checked there;
+- ``_from_format1(fields)``, static, returns today's fields from those of format 1.
 """
 
-import contextlib
 import dataclasses
 import hashlib
 import json
 import math
 import os
-import secrets
 import zipfile
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from os import PathLike
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from distfreeuq._base.arrays import AnyArray, describe
+from distfreeuq._base import archive, format1
+from distfreeuq._base.arrays import AnyArray, describe, read_only
 from distfreeuq.exceptions import InputError
 
 _FORMAT = "distfreeuq-result"
-_FORMAT_VERSION = 1
+_FORMAT_VERSION = 2
 _JSON = "json"
-_known: dict[str, type[Any]] = {}
+_MAX_DEPTH = 50
+"""Levels of objects and tuples inside one another."""
+_NOT_FINITE = ("nan", "inf", "-inf")
+
+_classes: dict[str, type[Any]] = {}
+_tags: dict[type[Any], str] = {}
+_late_modules: list[str] = []
+
 _Class = TypeVar("_Class", bound=type)
 
 
-def register(cls: _Class) -> _Class:
-    """Let instances of a dataclass be saved and loaded under the class's name."""
-    namesake = _known.get(cls.__name__, cls)
-    if namesake.__module__ != cls.__module__:
-        raise TypeError(f"{namesake!r} is saved under the same name as {cls!r}")
-    _known[cls.__name__] = cls
-    return cls
+def register(tag: str) -> Callable[[_Class], _Class]:
+    """Let instances of a dataclass be saved and loaded, and copied as they are.
+
+    Parameters
+    ----------
+    tag : str
+        Stands for the class in files. It never changes, whatever the class is called.
+    """
+
+    def keep(cls: _Class) -> _Class:
+        other = _classes.get(tag, cls)
+        if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise TypeError(f"{other!r} has the same tag as {cls!r}, {tag!r}")
+        _classes[tag], _tags[cls] = cls, tag
+        cls.__reduce__ = _reduce  # type: ignore[method-assign, assignment]
+        return cls
+
+    return keep
+
+
+def also_look_in(module: str) -> None:
+    """Name a module that `load` imports if nothing else knows a tag."""
+    _late_modules.append(module)
+
+
+# ------------------------------------------------------------------ pickle and copy
+
+
+def _reduce(self: Any) -> tuple[Any, ...]:
+    """Take an object apart for pickle, copy and deepcopy, which put it together again.
+
+    Every frozen dataclass with slots gets a `__setstate__` of its own (in Python 3.10
+    even where it defines one), which would leave copied arrays writable. `__reduce__`
+    is asked first.
+    """
+    names = [field.name for field in dataclasses.fields(self)]
+    return _restore, (type(self), tuple(getattr(self, name) for name in names))
+
+
+def _restore(cls: type[Any], values: tuple[Any, ...]) -> Any:
+    """Return an object with these values, its arrays read-only."""
+    found = object.__new__(cls)
+    for field, value in zip(dataclasses.fields(cls), values, strict=True):
+        object.__setattr__(found, field.name, _frozen(value))
+    return found
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return read_only(value)
+    return tuple(map(_frozen, value)) if type(value) is tuple else value
+
+
+# ------------------------------------------------------------------------------ save
+
+
+def save(result: Any, path: str | PathLike[str]) -> None:
+    """Write a result to a file, whole or not at all."""
+    target = archive.target_of(path)
+    arrays: dict[str, AnyArray] = {}
+    content = _encode(result, arrays)
+
+    def write(file: zipfile.ZipFile) -> None:
+        digests = {
+            name: archive.write_array(file, name, array)
+            for name, array in arrays.items()
+        }
+        document = {
+            "format": _FORMAT,
+            "version": _FORMAT_VERSION,
+            "digest": _digest(content, digests),
+            "content": content,
+        }
+        text = json.dumps(document, allow_nan=False).encode()
+        archive.write_array(file, _JSON, np.frombuffer(text, dtype=np.uint8))
+
+    archive.write_archive(target, write)
+
+
+def _digest(content: Any, digests: Mapping[str, str]) -> str:
+    """Return one digest of the content and of the arrays, each given by its own."""
+    return _checksum([content, sorted(digests.items())])
+
+
+def _checksum(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _encode(value: Any, arrays: dict[str, AnyArray], depth: int = 0) -> Any:
+    if isinstance(value, np.bool_ | np.integer | np.floating):
+        value = value.item()
+    if value is None or isinstance(value, bool | str | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if isinstance(value, np.ndarray) and value.dtype.kind in archive.PLAIN_KINDS:
+        name = f"array{len(arrays)}"
+        arrays[name] = value
+        return {"array": name, "dtype": value.dtype.str, "shape": list(value.shape)}
+    if isinstance(value, range):
+        return {"range": [value.start, value.stop, value.step]}
+    if depth < _MAX_DEPTH and isinstance(value, tuple):
+        return {"tuple": [_encode(item, arrays, depth + 1) for item in value]}
+    if depth < _MAX_DEPTH and type(value) in _tags:
+        if hasattr(value, "_check_savable"):
+            value._check_savable()
+        fields = {
+            field.name: _encode(getattr(value, field.name), arrays, depth + 1)
+            for field in dataclasses.fields(value)
+        }
+        return {"object": _tags[type(value)], "fields": fields}
+    raise InputError(
+        "Only results whose class names are strings, numbers, None or tuples of these "
+        f"can be saved. Got {describe(value)} of type {type(value).__name__} instead."
+    )
+
+
+# ------------------------------------------------------------------------------ load
 
 
 def not_ours(path: Any, why: str) -> InputError:
@@ -46,124 +174,112 @@ def not_ours(path: Any, why: str) -> InputError:
     )
 
 
-def save(result: Any, path: str | PathLike[str]) -> None:
-    """Write atomically: to a temporary neighbour, then rename."""
-    target = _target(path)
-    arrays: dict[str, AnyArray] = {}
-    content = _encode(result, arrays)
-    document = {
-        "format": _FORMAT,
-        "version": _FORMAT_VERSION,
-        "checksum": _checksum(content),
-        "content": content,
-    }
-    text = np.frombuffer(json.dumps(document, allow_nan=False).encode(), dtype=np.uint8)
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            _write(file, {_JSON: text, **arrays})
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
-        raise
-
-
-def _target(path: Any) -> Path:
-    must = "The 'path' parameter of save must be a file name in an existing folder. "
-    if not isinstance(path, str | PathLike):
-        raise InputError(f"{must}Got {describe(path)} instead.")
-    target = Path(os.fsdecode(path))
-    if "\0" in str(target) or target.is_dir() or not target.parent.is_dir():
-        raise InputError(f"{must}Got {str(target)!r} instead.")
-    return target
-
-
-def _write(file: Any, arrays: dict[str, AnyArray]) -> None:
-    """Write an npz archive; np.savez would pickle what it cannot write otherwise."""
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
-
-
 def load(path: str | PathLike[str]) -> Any:
     """Read what `save` wrote; anything else is an InputError."""
     if not isinstance(path, str | PathLike):
         raise not_ours(path, "it is no path")
     try:
-        # opened here, because np.load would leave a damaged file open
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        document = json.loads(arrays.pop(_JSON).tobytes())
-        if document["format"] != _FORMAT or document["version"] < 1:
+        members = archive.read_archive(path)
+        text = archive.array_of(members.pop(_JSON)).tobytes()
+        document = json.loads(text, parse_constant=_no_number)
+        version = document["version"]
+        if document["format"] != _FORMAT or type(version) is not int or version < 1:
             raise ValueError("this is another format")
+        if version > _FORMAT_VERSION:
+            raise not_ours(path, "it was written by a newer version of distfreeuq")
+        if not _is_intact(document, members):
+            raise not_ours(path, "its content was changed after it was saved")
+    except InputError:
+        raise
     except FileNotFoundError:
         raise not_ours(path, "there is no such file") from None
     except (OSError, MemoryError) as error:
         raise not_ours(path, f"it cannot be read ({error})") from None
     except Exception:  # whatever the readers make of a foreign file
         raise not_ours(path, "it is damaged or has another format") from None
-    if document["version"] > _FORMAT_VERSION:
-        raise not_ours(path, "it was written by a newer version of distfreeuq")
-    content = document.get("content")
-    if document.get("checksum") != _checksum(content):
-        raise not_ours(path, "its content was changed after it was saved")
     try:
-        return _decode(content, arrays)
+        return _Decoder(members, version).decode_all(document["content"])
     except Exception as error:
         raise not_ours(path, f"its content is not understood ({error})") from None
 
 
-def _checksum(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON")
 
 
-def _encode(value: Any, arrays: dict[str, AnyArray]) -> Any:
-    if isinstance(value, np.bool_ | np.integer | np.floating):
-        value = value.item()
-    if value is None or isinstance(value, bool | str | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else {"float": repr(value)}
-    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        name = f"array{len(arrays)}"
-        arrays[name] = value
-        return {"array": name, "dtype": value.dtype.str, "shape": list(value.shape)}
-    if isinstance(value, tuple):
-        return {"tuple": [_encode(item, arrays) for item in value]}
-    if isinstance(value, range):
-        return {"range": [value.start, value.stop, value.step]}
-    if _known.get(type(value).__name__) is type(value):
-        fields = {
-            field.name: _encode(getattr(value, field.name), arrays)
-            for field in dataclasses.fields(value)
-        }
-        return {"object": type(value).__name__, "fields": fields}
-    raise InputError(
-        "Only results whose class names are strings, numbers, None or tuples of these "
-        f"can be saved. Got {describe(value)} of type {type(value).__name__} instead."
-    )
+def _is_intact(document: dict[str, Any], members: dict[str, bytes]) -> bool:
+    content = document.get("content")
+    if document["version"] == 1:  # whose checksum leaves out the arrays
+        return bool(document.get("checksum") == _checksum(content))
+    digests = {name: archive.digest_of(member) for name, member in members.items()}
+    return bool(document.get("digest") == _digest(content, digests))
 
 
-def _decode(value: Any, arrays: dict[str, AnyArray]) -> Any:
-    if not isinstance(value, dict):
-        return value
-    if "float" in value:
-        return float(value["float"])
-    if "array" in value:
-        array = arrays[value["array"]]
+class _Decoder:
+    """Makes objects of the content of one file."""
+
+    def __init__(self, members: dict[str, bytes], version: int) -> None:
+        self.members, self.version = members, version
+        self.arrays: dict[str, AnyArray] = {}
+
+    def decode_all(self, content: Any) -> Any:
+        """Return what the content describes; every array of the file is part of it."""
+        found = self._decode(content, 0)
+        if self.arrays.keys() != self.members.keys():
+            raise ValueError("it holds arrays that belong to nothing")
+        return found
+
+    def _decode(self, value: Any, depth: int) -> Any:
+        if value is None or isinstance(value, bool | str | int | float):
+            return value
+        kind = tuple(value) if isinstance(value, dict) else None
+        if kind == ("float",) and value["float"] in _NOT_FINITE:
+            return float(value["float"])
+        if kind == ("array", "dtype", "shape"):
+            return self._array(value)
+        if kind == ("range",):
+            return range(*value["range"])
+        if depth >= _MAX_DEPTH:
+            raise ValueError(f"more than {_MAX_DEPTH} levels")
+        if kind == ("tuple",) and isinstance(value["tuple"], list):
+            return tuple(self._decode(item, depth + 1) for item in value["tuple"])
+        if kind == ("object", "fields"):
+            items = value["fields"].items()
+            fields = {name: self._decode(item, depth + 1) for name, item in items}
+            return self._object(value["object"], fields)
+        raise ValueError(f"nothing is written as {describe(value)}")
+
+    def _array(self, value: dict[str, Any]) -> AnyArray:
+        name = value["array"]
+        if name not in self.arrays:
+            self.arrays[name] = archive.array_of(self.members[name])
+        array = self.arrays[name]
         if array.dtype.str != value["dtype"] or list(array.shape) != value["shape"]:
-            raise ValueError(f"{value['array']} has another shape or dtype")
-        array.flags.writeable = False
+            raise ValueError(f"{name} has another shape or dtype")
+        if not array.dtype.isnative:  # written by a machine of the other byte order
+            array = read_only(array.astype(array.dtype.newbyteorder("=")))
         return array
-    if "tuple" in value:
-        return tuple(_decode(item, arrays) for item in value["tuple"])
-    if "range" in value:
-        return range(*value["range"])
-    if value["object"] not in _known:
-        raise ValueError(f"there is no result called {value['object']!r}")
-    fields = {name: _decode(item, arrays) for name, item in value["fields"].items()}
-    return _known[value["object"]](**fields)
+
+    def _object(self, tag: str, fields: dict[str, Any]) -> Any:
+        if self.version == 1:
+            tag = format1.TAGS[tag]
+        cls = _class_of(tag)
+        if self.version == 1 and hasattr(cls, "_from_format1"):
+            fields = cls._from_format1(fields)
+        names = {field.name for field in dataclasses.fields(cls)}
+        if fields.keys() != names:
+            odd = ", ".join(sorted(fields.keys() ^ names))
+            raise ValueError(f"{tag} has other fields: {odd}")
+        found = cls(**fields)
+        if hasattr(found, "_validate_state"):
+            found._validate_state()
+        return found
+
+
+def _class_of(tag: str) -> type[Any]:
+    if tag not in _classes:
+        for module in _late_modules:
+            import_module(module)
+    if tag not in _classes:
+        raise ValueError(f"there is no result called {tag!r}")
+    return _classes[tag]

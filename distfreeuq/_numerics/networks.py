@@ -14,10 +14,11 @@ import numpy as np
 from scipy import special
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.standardization import center_and_scale, unchanged
-from distfreeuq.results import read_only
 
 
 class Parameters(NamedTuple):
@@ -163,7 +164,7 @@ def minibatches(n: int, size: int, rng: np.random.Generator) -> Iterator[IntArra
         yield order[start : start + size]
 
 
-@register
+@register("network")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Network:
     """A fitted network; its inputs are centred and scaled first.
@@ -186,6 +187,16 @@ class Network:
         """Return one line."""
         (d, h), k = self.hidden_weight.shape, self.output_bias.size
         return f"<Network {d}-{h}-{k}>"
+
+    def _validate_state(self) -> None:
+        (d, h), k = self.hidden_weight.shape, self.output_bias.size
+        check_floats(self, center=(d,), scale=(d,), hidden_weight=(d, h))
+        check_floats(self, hidden_bias=(h,), output_weight=(h, k), output_bias=(k,))
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns d of x."""
+        return self.center.size
 
     @property
     def parameters(self) -> Parameters:

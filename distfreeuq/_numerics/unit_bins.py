@@ -14,15 +14,22 @@ from distfreeuq._base.array_types import (
     IntArray,
     IntMatrix,
 )
+from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import (
+    check_ascending,
+    check_finite,
+    check_flags,
+    check_floats,
+    require,
+)
 from distfreeuq._kernels import _bins
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import BIN_TABLES, add_up
 from distfreeuq._numerics.sample_weights import divide
-from distfreeuq.results import read_only
 
 
-@register
+@register("intervals")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Intervals:
     """Intervals (edges[m-1], edges[m]], the first from 0 on and the last up to 1.
@@ -38,6 +45,13 @@ class Intervals:
 
     edges: FloatArray
     strict: BoolArray
+
+    def _validate_state(self) -> None:
+        require(np.ndim(self.edges) == 1, "a vector of edges")
+        check_floats(self, edges=(self.edges.size,))
+        check_flags(self, strict=(self.edges.size,))
+        check_ascending(self.edges, "edges")
+        check_finite(self.edges, "edges")
 
     @property
     def n_bins(self) -> int:

@@ -9,6 +9,8 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats, require
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.metrics.titles import TITLES
 from distfreeuq.results import Result
@@ -25,6 +27,7 @@ PRINTED = (("ece", "overconfident_ece"), ("accuracy", "brier_score", "nll"))
 """Columns of the summary's two tables: all in one would not fit a page."""
 
 
+@register("calibration-comparison")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CalibrationComparisonResult(Result):
     """Metrics on the target of several calibrations, in repeated random splits.
@@ -84,6 +87,12 @@ class CalibrationComparisonResult(Result):
             f"<CalibrationComparisonResult {names} R={self.n_rep} "
             f"n_source={self.n_source} n_target={self.n_target}>"
         )
+
+    def _validate_state(self) -> None:
+        n_rows = len(self.methods)
+        require(len(self.calibrators) == n_rows, "a calibrator for each method")
+        check_floats(self, values=(self.n_rep, n_rows, len(self.metrics)))
+        check_floats(self, ess=(len(self.weighting),))
 
     @property
     def n_rep(self) -> int:

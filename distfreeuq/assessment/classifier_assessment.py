@@ -8,6 +8,7 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatMatrix, RandomState
+from distfreeuq._base.arrays import read_only
 from distfreeuq._base.random_streams import stream
 from distfreeuq._numerics.sample_weights import divide, effective_sample_size
 from distfreeuq.assessment.bootstrap import intervals, resample
@@ -18,7 +19,6 @@ from distfreeuq.assessment.monte_carlo_test import calibration_test, noise
 from distfreeuq.assessment.results import AssessmentResult
 from distfreeuq.metrics.bins import CONFIDENCE, HIT, WEIGHT, check_bins, gap_norm
 from distfreeuq.metrics.reliability_table import table_of_sums
-from distfreeuq.results import read_only
 
 
 def assess(

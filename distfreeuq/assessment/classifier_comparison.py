@@ -9,6 +9,7 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, RandomState
+from distfreeuq._base.arrays import read_only
 from distfreeuq._base.random_streams import stream
 from distfreeuq.assessment.bootstrap import resample
 from distfreeuq.assessment.data import read_measures
@@ -16,7 +17,6 @@ from distfreeuq.assessment.guarantees import BOOTSTRAPPED, NO_INTERVALS
 from distfreeuq.assessment.monte_carlo_test import noise
 from distfreeuq.assessment.results import ComparisonResult
 from distfreeuq.metrics.bins import check_bins
-from distfreeuq.results import read_only
 
 
 def compare(

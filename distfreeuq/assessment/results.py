@@ -10,6 +10,7 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import Classes, FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats, require
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.metrics.results import ReliabilityTable
 from distfreeuq.results import Result
@@ -33,7 +34,7 @@ CLASS_COLUMNS = (
 NEAR_ZERO = 4.0
 
 
-@register
+@register("calibration-test")
 @dataclass(frozen=True, slots=True, eq=False)
 class CalibrationTest:
     """Result of the test that the classifier is calibrated.
@@ -48,6 +49,13 @@ class CalibrationTest:
     null_mean, null_upper : float
         Mean and 95% quantile of a calibrated classifier's ECE on these confidences.
     n_sim : int
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> test = dfu.assess([[0.9, 0.1]] * 50, [0] * 30 + [1] * 20, rng=0).test
+    >>> round(test.statistic, 3), test.p_value < 0.01
+    (0.3, True)
     """
 
     p_value: float
@@ -57,6 +65,7 @@ class CalibrationTest:
     n_sim: int
 
 
+@register("assessment")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AssessmentResult(Result):
     """All metrics of one classifier, with intervals if asked, and a calibration test.
@@ -122,6 +131,14 @@ class AssessmentResult(Result):
             f"<AssessmentResult ece={self['ece']:.4f} accuracy={self['accuracy']:.4f} "
             f"n={self.n} K={len(self.classes)}>"
         )
+
+    def _validate_state(self) -> None:
+        one_each = (len(self.metrics),)
+        check_floats(self, estimates=one_each, bias=one_each)
+        check_floats(self, low=one_each, high=one_each)
+        n_rows = len(self.by_class)
+        require(n_rows in (0, len(self.classes)), "a row for each class, or none")
+        check_floats(self, by_class=(n_rows, len(CLASS_COLUMNS)))
 
     def __getitem__(self, metric: str) -> float:
         """Return the estimate of a metric."""
@@ -191,6 +208,7 @@ class AssessmentResult(Result):
         return self.reliability.plot(ax=ax, kind=kind)
 
 
+@register("comparison")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ComparisonResult(Result):
     """Metrics of several classifiers, and their differences to the first.
@@ -240,6 +258,11 @@ class ComparisonResult(Result):
     def __repr__(self) -> str:
         """Return one line."""
         return f"<ComparisonResult {', '.join(self.names)} n={self.n}>"
+
+    def _validate_state(self) -> None:
+        shape = (len(self.names), len(self.metrics))
+        check_floats(self, estimates=shape, differences=shape, low=shape, high=shape)
+        check_floats(self, noise=(len(self.names),))
 
     @property
     def near_zero(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from distfreeuq._base.array_types import (
     IntArray,
     RandomState,
 )
-from distfreeuq._base.arrays import listed
+from distfreeuq._base.arrays import listed, read_only
 from distfreeuq._base.random_streams import stream
 from distfreeuq._base.user_warnings import Warned, listed_warnings, warn_once
 from distfreeuq._numerics.parallel import in_order
@@ -46,7 +46,6 @@ from distfreeuq.calibration.data import (
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.metrics.bins import check_bins
 from distfreeuq.metrics.data import EVENTS
-from distfreeuq.results import read_only
 
 if TYPE_CHECKING:
     from distfreeuq.label_shift.results import LabelShiftResult

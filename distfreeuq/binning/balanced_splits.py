@@ -20,13 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from distfreeuq._base.array_types import FloatMatrix, IntArray
+from distfreeuq._base.arrays import read_only
 from distfreeuq.binning.simplex import SimplexCells
 from distfreeuq.binning.uniform_mass import (
     makes_a_bin,
     most_bins,
     order_statistics,
 )
-from distfreeuq.results import read_only
 
 # Most entries of the other rows that choose the splits; more would only take longer.
 _ENTRIES = 1 << 18

@@ -9,6 +9,9 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
+from distfreeuq._base.arrays import read_only
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats, check_indices, require
 from distfreeuq._numerics.bin_counts import (
     count_labels,
     mean_rows,
@@ -34,17 +37,35 @@ from distfreeuq.binning.results import BinningResult
 from distfreeuq.binning.scheme import FunctionCells, Scheme
 from distfreeuq.binning.settings import BinningSettings
 from distfreeuq.binning.simplex import SimplexCells
-from distfreeuq.results import read_only
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+@register("canonical-binning")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CanonicalBinning(BinningResult):
-    """Bins of the whole probability vector; for two classes, of that of class 1."""
+    """Bins of the whole probability vector; for two classes, of that of class 1.
+
+    The attributes are those of every `BinningResult`.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> labels = [0, 0, 0, 1] * 25
+    >>> dfu.histogram_binning([0.2, 0.7] * 50, labels, scheme=[0.5])
+    <CanonicalBinning alpha=0.1 n=100 bins=2 K=2>
+    """
 
     mode: ClassVar[str] = "canonical"
+
+    def _validate_state(self) -> None:
+        n_classes = len(self.classes)
+        require(isinstance(self.partition, Intervals | SimplexCells), "a partition")
+        if isinstance(self.partition, SimplexCells):
+            check_indices(self.partition.column, "columns of splits", n_classes)
+        self._check_tables((self.n_bins,), (self.n_bins, n_classes))
+        check_floats(self, fallback=(n_classes,))
 
     def _assign(self, matrix: FloatMatrix) -> IntArray:
         assert not isinstance(self.partition, tuple)

@@ -15,6 +15,9 @@ from distfreeuq._base.array_types import (
     IntArray,
     IntMatrix,
 )
+from distfreeuq._base.arrays import read_only
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats, check_integers, require
 from distfreeuq._numerics.bin_counts import mean_scores, sum_weights
 from distfreeuq._numerics.sample_weights import divide
 from distfreeuq._numerics.unit_bins import Intervals, ScoreBins
@@ -32,7 +35,6 @@ from distfreeuq.binning.radii import (
 )
 from distfreeuq.binning.results import BinningResult
 from distfreeuq.binning.settings import BinningSettings
-from distfreeuq.results import read_only
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 _MOST_LABEL_COUNTS = 1 << 22
 
 
+@register("classwise-binning")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ClasswiseBinning(BinningResult):
     """Each class in bins of its own probability.
@@ -52,6 +55,16 @@ class ClasswiseBinning(BinningResult):
     ----------
     renormalize : bool
         Whether `predict` divides each row by its sum.
+
+    The other attributes are those of every `BinningResult`.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> probs, labels = [[0.8, 0.2], [0.3, 0.7]] * 50, [0, 0, 0, 1] * 25
+    >>> fit = dfu.histogram_binning(probs, labels, scheme=[0.5], mode="classwise")
+    >>> fit, [edges.tolist() for edges in fit.edges]
+    (<ClasswiseBinning alpha=0.1 n=100 bins=4 K=2>, [[0.0, 0.5, 1.0], [0.0, 0.5, 1.0]])
     """
 
     mode: ClassVar[str] = "classwise"
@@ -82,6 +95,17 @@ class ClasswiseBinning(BinningResult):
         assert isinstance(self.partition, tuple)
         n_bins = [intervals.n_bins for intervals in self.partition]
         return np.arange(max(n_bins))[:, None] < np.array(n_bins)
+
+    def _validate_state(self) -> None:
+        n_classes = len(self.classes)
+        parts = self.partition if isinstance(self.partition, tuple) else ()
+        each = len(parts) == n_classes and all(type(p) is Intervals for p in parts)
+        require(each, "bins of each class")
+        table = self.present.shape
+        self._check_tables(table, table)
+        check_floats(self, fallback=(n_classes,))
+        if self.label_counts is not None:
+            check_integers(self, label_counts=(*table, n_classes))
 
     def _assign(self, matrix: FloatMatrix) -> IntMatrix:
         assert isinstance(self.partition, tuple)

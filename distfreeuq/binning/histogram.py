@@ -88,6 +88,7 @@ def histogram_binning(
     Returns
     -------
     BinningResult
+        A `CanonicalBinning`, a `ClasswiseBinning` or a `TopLabelBinning`, by `mode`.
 
     Notes
     -----

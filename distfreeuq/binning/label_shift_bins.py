@@ -24,7 +24,7 @@ from distfreeuq.label_shift.inference.regions import Box, Polytope
 _MOST_PROGRAMS = 200
 
 
-@register
+@register("target-shift")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TargetShift:
     """What a label shift did to a table of bins.

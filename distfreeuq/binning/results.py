@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from abc import abstractmethod
 from dataclasses import dataclass
-from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -19,6 +18,8 @@ from distfreeuq._base.array_types import (
     FloatMatrix,
     IntArray,
 )
+from distfreeuq._base.arrays import read_only
+from distfreeuq._base.stored_state import check_floats, check_integers, require
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.unit_bins import Intervals
 from distfreeuq.binning import guarantees
@@ -30,7 +31,7 @@ from distfreeuq.binning.simplex import SimplexCells
 from distfreeuq.exceptions import EmptyBinWarning
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.label_shift.inference.regions import Box, Polytope
-from distfreeuq.results import Result, read_only
+from distfreeuq.results import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +102,7 @@ class BinningResult(Result):
     >>> labels = (rng.random(2000) < p1**2).astype(int)  # not calibrated
     >>> fit = dfu.histogram_binning(p1, labels, n_bins=5)
     >>> fit
-    <BinningResult canonical alpha=0.1 n=2000 bins=5 K=2>
+    <CanonicalBinning alpha=0.1 n=2000 bins=5 K=2>
     >>> fit.edges.round(2).tolist()
     [0.0, 0.19, 0.39, 0.59, 0.81, 1.0]
     >>> fit.bin_counts.tolist(), fit.radius.round(2).tolist()
@@ -137,9 +138,12 @@ class BinningResult(Result):
         """Return one line."""
         target = "" if self.shift is None else " under label shift"
         return (
-            f"<BinningResult {self.mode} alpha={self.alpha:g} n={self.n} "
+            f"<{type(self).__name__} alpha={self.alpha:g} n={self.n} "
             f"bins={self.n_bins} K={len(self.classes)}{target}>"
         )
+
+    def _arguments(self, method: str) -> Arguments:
+        return Arguments(f"{type(self).__name__}.{method}")
 
     @property
     def n_bins(self) -> int:
@@ -181,7 +185,7 @@ class BinningResult(Result):
             edge is in the same bin as in the fit: the lower one, but for edges that
             several rows share, which are bins.
         """
-        matrix = Arguments("BinningResult.assign").new_probs(probs, self.classes)
+        matrix = self._arguments("assign").new_probs(probs, self.classes)
         return self._assign(matrix)
 
     @abstractmethod
@@ -210,7 +214,7 @@ class BinningResult(Result):
         EmptyBinWarning
             If rows fall into bins without calibration rows: they get the class prior.
         """
-        matrix = Arguments("BinningResult.predict").new_probs(probs, self.classes)
+        matrix = self._arguments("predict").new_probs(probs, self.classes)
         return self._predict(matrix)
 
     @abstractmethod
@@ -255,7 +259,8 @@ class BinningResult(Result):
         Returns
         -------
         BinningResult
-            With ``.shift``: the weights, kappa, and the parts of the radius.
+            Of the same kind, with ``.shift``: the weights, kappa, and the parts of the
+            radius.
 
         Notes
         -----
@@ -285,7 +290,7 @@ class BinningResult(Result):
         >>> fit.under_label_shift([0.4, 1.6]).frequencies.tolist()
         [[1.0, 0.0], [0.2, 0.8]]
         """
-        args = Arguments("BinningResult.under_label_shift")
+        args = self._arguments("under_label_shift")
         if self.shift is not None:
             must = "given to the fit on the source, and once"
             args.invalid("label_weight", must, "a second shift")
@@ -340,16 +345,15 @@ class BinningResult(Result):
 
         return plots.reliability_bins(self, ax=ax)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the result to a file that `distfreeuq.load` reads back exactly.
+    def _check_tables(self, by_bin: tuple[int, ...], table: tuple[int, ...]) -> None:
+        """Check the shapes of what a file held: per bin, and per probability."""
+        check_integers(self, bin_counts=by_bin)
+        check_floats(self, radius=by_bin, frequencies=table, mean_probs=table)
+        check_floats(self, low=table, high=table)
+        require(self.counts.shape == table, "counts in all bins")
 
-        Parameters
-        ----------
-        path : str or path-like
-            An existing file is replaced.
-        """
+    def _check_savable(self) -> None:
         if isinstance(self.partition, FunctionCells):
             Arguments("save").invalid(
                 "scheme", "edges or a name: a file holds no code", "a function"
             )
-        super(BinningResult, self).save(path)

@@ -14,13 +14,12 @@ from distfreeuq._base.array_types import (
     IntArray,
     RandomState,
 )
-from distfreeuq._base.arrays import describe, is_single
+from distfreeuq._base.arrays import describe, is_single, read_only
 from distfreeuq._numerics.unit_bins import Intervals, closed_intervals, equal_width
 from distfreeuq.binning import guarantees
 from distfreeuq.binning.data import BinningRows, set_apart
 from distfreeuq.binning.radii import BOUNDS, WEIGHTED_BOUNDS, Radii, largest_radius
 from distfreeuq.binning.scheme import FunctionCells, PartitionFunction, Scheme
-from distfreeuq.results import read_only
 
 MODES = ("canonical", "classwise", "top-label")
 

@@ -15,11 +15,18 @@ from distfreeuq._base.array_types import (
     IntMatrix,
 )
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import (
+    check_finite,
+    check_flags,
+    check_floats,
+    check_integers,
+    require,
+)
 from distfreeuq._kernels import _bins
 from distfreeuq._kernels.threads import threads_for
 
 
-@register
+@register("simplex-cells")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SimplexCells:
     """A partition of the simplex by splits of one coordinate each.
@@ -40,6 +47,21 @@ class SimplexCells:
     threshold: FloatArray
     strict: BoolArray
     child: IntMatrix
+
+    def _validate_state(self) -> None:
+        n_splits = self.column.size
+        check_integers(self, column=(n_splits,), child=(n_splits, 2))
+        check_floats(self, threshold=(n_splits,))
+        check_flags(self, strict=(n_splits,))
+        check_finite(self.threshold, "threshold")
+        require((self.column >= 0).all(), "a column of non-negative numbers")
+        # Every cell and every split but the root is the child of one split, which comes
+        # before it: the tree has no cycles.
+        once = np.arange(-1 - n_splits, n_splits)
+        once = once[once != 0] if n_splits else once[:0]
+        later = (self.child < 0) | (self.child > np.arange(n_splits)[:, None])
+        is_tree = later.all() and np.array_equal(np.sort(self.child, axis=None), once)
+        require(is_tree, "a tree of splits")
 
     @property
     def n_bins(self) -> int:

@@ -9,6 +9,9 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ByteMatrix, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.arrays import read_only
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_integers, require
 from distfreeuq._kernels import _row_stats
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.bin_counts import mean_scores, sum_weights
@@ -27,17 +30,33 @@ from distfreeuq.binning.radii import (
 )
 from distfreeuq.binning.results import BinningResult
 from distfreeuq.binning.settings import BinningSettings
-from distfreeuq.results import read_only
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+@register("top-label-binning")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TopLabelBinning(BinningResult):
-    """Bins of the largest probability; the event is that its label is right."""
+    """Bins of the largest probability; the event is that its label is right.
+
+    The attributes are those of every `BinningResult`.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> probs, labels = [[0.8, 0.2], [0.3, 0.7]] * 50, [0, 0, 0, 1] * 25
+    >>> fit = dfu.histogram_binning(probs, labels, scheme=[0.75], mode="top-label")
+    >>> fit, fit.frequencies.tolist()
+    (<TopLabelBinning alpha=0.1 n=100 bins=2 K=2>, [0.5, 1.0])
+    """
 
     mode: ClassVar[str] = "top-label"
+
+    def _validate_state(self) -> None:
+        require(isinstance(self.partition, Intervals), "intervals")
+        self._check_tables((self.n_bins,), (self.n_bins,))
+        check_integers(self, label_counts=(self.n_bins, 2, len(self.classes)))
 
     def _assign(self, matrix: FloatMatrix) -> IntArray:
         assert isinstance(self.partition, Intervals)

@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, IntArray
+from distfreeuq._base.arrays import read_only
 from distfreeuq._kernels import _bins
 from distfreeuq._numerics.unit_bins import Intervals, ScoreBins, closed_intervals
-from distfreeuq.results import read_only
 
 _BUCKETS = 1 << 16
 _FEW_VALUES = 1 << 14

@@ -9,7 +9,9 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
-from distfreeuq._base.arrays import listed
+from distfreeuq._base.arrays import listed, read_only
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats, check_integers
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq.calibration.data import (
     CalibrationRows,
@@ -35,7 +37,6 @@ from distfreeuq.calibration.shared_temperature import (
 from distfreeuq.calibration.temperature import ALPHA_BOUNDS, read_alpha_bounds
 from distfreeuq.exceptions import FitAtBoundWarning
 from distfreeuq.guarantees import Guarantee, NoGuarantee
-from distfreeuq.results import read_only
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 NOTES = {OWN: "", SHARED: "shared", AT_BOUND: "at bound", LIMITED: "limited"}
 
 
+@register("classwise-temperature-scaling")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ClasswiseTemperatureResult(CalibrationResult):
     """A fitted temperature per predicted class.
@@ -99,6 +101,14 @@ class ClasswiseTemperatureResult(CalibrationResult):
             f"{self.temperatures.max():.4g} gamma={self.gamma:g} n={self.n} "
             f"K={len(self.classes)}>"
         )
+
+    def _validate_state(self) -> None:
+        CalibrationResult._validate_state(self)
+        shape = (len(self.classes),)
+        check_floats(
+            self, temperatures=shape, inverse_temperatures=shape, std_err=shape
+        )
+        check_integers(self, counts=shape, status=shape)
 
     def predict(self, logits: ArrayLike) -> FloatMatrix:
         """Probabilities softmax(logits / T_k), k the row's most likely class, (n, K).

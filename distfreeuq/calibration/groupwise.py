@@ -11,6 +11,7 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, IntArray
+from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.user_warnings import listed_warnings, warn_once
 from distfreeuq.calibration.calibrators import (
@@ -30,7 +31,6 @@ from distfreeuq.calibration.isotonic import IsotonicResult
 from distfreeuq.calibration.results import CalibrationResult, change_fields, outcome_of
 from distfreeuq.calibration.temperature import TemperatureOptions
 from distfreeuq.guarantees import Guarantee, NoGuarantee
-from distfreeuq.results import read_only
 
 
 def groupwise_calibration(

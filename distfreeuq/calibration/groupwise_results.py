@@ -12,6 +12,8 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatMatrix, IntArray
 from distfreeuq._base.arrays import listed
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_indices, check_integers, require
 from distfreeuq.calibration.data import describe_rows, read_new_logits, split_rows
 from distfreeuq.calibration.losses.temperature_loss import scaled_softmax
 from distfreeuq.calibration.results import CalibrationResult
@@ -29,6 +31,7 @@ POOLED = -1
 """Stands for the map that is fitted to all rows, in place of a position in `fits`."""
 
 
+@register("groupwise-calibration")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GroupwiseResult(CalibrationResult):
     """A fitted calibration map for every group of rows.
@@ -79,6 +82,20 @@ class GroupwiseResult(CalibrationResult):
             f"K={len(self.classes)}>"
         )
 
+    def _validate_state(self) -> None:
+        CalibrationResult._validate_state(self)
+        n_groups = len(self.names)
+        check_integers(self, counts=(n_groups,), which=(n_groups,))
+        own = self.which[self.which != POOLED]
+        check_indices(own, "positions of fits", len(self.fits))
+        maps = (*self.fits, self.pooled)
+        of_these = all(
+            isinstance(fit, CalibrationResult) and fit.classes == self.classes
+            for fit in maps
+        )
+        require(of_these, "calibration maps of the same classes")
+        require(self.split in (None, "predicted"), "a rule for the groups")
+
     def predict(
         self, logits: ArrayLike, *, groups: ArrayLike | None = None
     ) -> FloatMatrix:
@@ -126,6 +143,14 @@ class GroupwiseResult(CalibrationResult):
         position = {name: code for code, name in enumerate(self.names)}
         places = np.array([position.get(name, POOLED) for name in distinct], np.int64)
         return places[codes], [name for name in distinct if name not in position]
+
+    def _check_savable(self) -> None:
+        if callable(self.split):
+            Arguments("save").invalid(
+                "groups",
+                "an array, or 'predicted': a file holds no code",
+                "a function",
+            )
 
     def to_frame(self) -> pd.DataFrame:
         """Return the groups' own tables below one another, with columns group and n.

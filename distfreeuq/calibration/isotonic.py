@@ -10,6 +10,9 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
+from distfreeuq._base.arrays import read_only
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_ascending, require
 from distfreeuq._kernels import _softmax
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import count_blocks
@@ -20,7 +23,6 @@ from distfreeuq.calibration.data import (
 )
 from distfreeuq.calibration.results import CalibrationResult, change_fields, outcome_of
 from distfreeuq.guarantees import NoGuarantee
-from distfreeuq.results import read_only
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +33,7 @@ _SEARCH = 4
 """Cost of finding a place on a curve, relative to reading an entry."""
 
 
+@register("isotonic-calibration")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class IsotonicResult(CalibrationResult):
     """A fitted non-decreasing curve per class; for two classes, one of class 1.
@@ -63,6 +66,17 @@ class IsotonicResult(CalibrationResult):
     def __repr__(self) -> str:
         """Return one line."""
         return f"<IsotonicResult n={self.n} K={len(self.classes)}>"
+
+    def _validate_state(self) -> None:
+        CalibrationResult._validate_state(self)
+        n_curves = len(curve_classes(self.classes))
+        lengths = {len(self.knots), len(self.values), len(self.n_blocks)}
+        require(lengths == {n_curves}, "a curve for each class")
+        for knots, values in zip(self.knots, self.values, strict=True):
+            require(knots.ndim == 1 and knots.size > 0, "knots")
+            require(knots.shape == values.shape, "a value at each knot")
+            check_ascending(knots, "knots")
+            check_ascending(values, "values")
 
     def predict(self, logits: ArrayLike) -> FloatMatrix:
         """Calibrated probabilities, shape (n, K).

@@ -9,6 +9,9 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
+from distfreeuq._base.arrays import read_only
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats
 from distfreeuq.calibration.data import CalibrationRows, read_new_logits, read_rows
 from distfreeuq.calibration.guarantees import no_theorem
 from distfreeuq.calibration.logistic_fits import fit_binary, fit_multinomial
@@ -20,7 +23,6 @@ from distfreeuq.calibration.results import (
     outcome_of,
 )
 from distfreeuq.calibration.vector import read_ridge, warn_diverged
-from distfreeuq.results import read_only
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 
+@register("platt-scaling")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PlattResult(CalibrationResult):
     """A fitted linear map of the logits.
@@ -69,6 +72,12 @@ class PlattResult(CalibrationResult):
     def __repr__(self) -> str:
         """Return one line."""
         return f"<PlattResult n={self.n} K={len(self.classes)}>"
+
+    def _validate_state(self) -> None:
+        CalibrationResult._validate_state(self)
+        k = len(self.classes)
+        check_floats(self, coef=(k, k), bias=(k,))
+        check_floats(self, std_err=(2,) if k == 2 else (k, k + 1))
 
     @property
     def slope(self) -> float:

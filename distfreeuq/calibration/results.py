@@ -17,12 +17,18 @@ from distfreeuq._base.array_types import (
     FloatMatrix,
     IntArray,
 )
+from distfreeuq._base.arrays import read_only
+from distfreeuq._base.stored_state import check_floats
 from distfreeuq.calibration.data import CalibrationRows, describe_rows
 from distfreeuq.calibration.inverse_temperature import LossInAlpha
 from distfreeuq.calibration.losses.temperature_loss import LOSS
-from distfreeuq.calibration.reliability_change import bin_sums, reliability_frame
+from distfreeuq.calibration.reliability_change import (
+    N_BINS,
+    bin_sums,
+    reliability_frame,
+)
 from distfreeuq.guarantees import Guarantee, NoGuarantee
-from distfreeuq.results import Result, read_only
+from distfreeuq.results import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,6 +60,15 @@ class CalibrationResult(Result):
         Weight, weighted confidence and weighted correctness of the fitted rows, by
         confidence.
     guarantee : Guarantee or NoGuarantee
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> logits = [[2.0, 0.0], [0.0, 2.0], [1.0, 0.0], [0.0, 1.0]] * 5
+    >>> labels = [0, 1, 1, 1] * 4 + [0, 1, 0, 0]
+    >>> fit = dfu.temperature_scaling(logits, labels)
+    >>> isinstance(fit, dfu.CalibrationResult), fit.n_changed
+    (True, 0)
     """
 
     classes: Classes
@@ -66,6 +81,9 @@ class CalibrationResult(Result):
     bins_before: FloatMatrix
     bins_after: FloatMatrix
     guarantee: Guarantee | NoGuarantee
+
+    def _validate_state(self) -> None:
+        check_floats(self, bins_before=(N_BINS, 3), bins_after=(N_BINS, 3))
 
     @abstractmethod
     def predict(self, logits: ArrayLike) -> FloatMatrix:

@@ -9,6 +9,8 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.arrays import read_only
+from distfreeuq._base.persistence import register
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq.calibration.data import (
     CalibrationRows,
@@ -28,7 +30,6 @@ from distfreeuq.calibration.losses.temperature_loss import (
 from distfreeuq.calibration.reliability_change import bin_sums
 from distfreeuq.calibration.results import CalibrationResult, coefficients
 from distfreeuq.exceptions import FitAtBoundWarning
-from distfreeuq.results import read_only
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 ALPHA_BOUNDS = (1e-3, 1e3)
 
 
+@register("temperature-scaling")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TemperatureResult(CalibrationResult):
     """A fitted temperature.

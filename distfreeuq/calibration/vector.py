@@ -9,7 +9,9 @@ import numpy as np
 
 from distfreeuq._base.arguments import LARGEST, Arguments
 from distfreeuq._base.array_types import ArrayLike, BoolArray, FloatArray, FloatMatrix
-from distfreeuq._base.arrays import listed
+from distfreeuq._base.arrays import listed, read_only
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.newton import FactoredHessian
@@ -30,7 +32,6 @@ from distfreeuq.calibration.results import (
     coefficients,
 )
 from distfreeuq.exceptions import FitAtBoundWarning
-from distfreeuq.results import read_only
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +41,7 @@ MAX_HESSIAN_PARAMETERS = 1000
 """Up to these many a Hessian is made; beyond, L-BFGS fits without standard errors."""
 
 
+@register("vector-scaling")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class VectorResult(CalibrationResult):
     """A fitted scale and bias per class.
@@ -77,6 +79,13 @@ class VectorResult(CalibrationResult):
     def __repr__(self) -> str:
         """Return one line."""
         return f"<VectorResult n={self.n} K={len(self.classes)}>"
+
+    def _validate_state(self) -> None:
+        CalibrationResult._validate_state(self)
+        n_classes = len(self.classes)
+        check_floats(
+            self, scale=(n_classes,), bias=(n_classes,), std_err=(2, n_classes)
+        )
 
     def predict(self, logits: ArrayLike) -> FloatMatrix:
         """Probabilities softmax(scale * logits + bias), shape (n, K).

@@ -1,1 +1,50 @@
 """Prediction sets by conformal prediction."""
+
+from distfreeuq.conformal.covariate_shift_sets import (
+    CovariateShiftConformalResult,
+    covariate_shift_conformal,
+)
+from distfreeuq.conformal.coverage import CoverageResult
+from distfreeuq.conformal.label_conditional_sets import (
+    LabelConditionalConformalResult,
+    label_conditional_conformal,
+)
+from distfreeuq.conformal.label_shift_sets import (
+    LabelShiftConformalResult,
+    label_shift_conformal,
+)
+from distfreeuq.conformal.nonconformity import (
+    APS,
+    LAC,
+    RAPS,
+    SAPS,
+    Margin,
+    Rank,
+    nested_scores,
+)
+from distfreeuq.conformal.results import ConformalResult
+from distfreeuq.conformal.sets import PredictionSets
+from distfreeuq.conformal.split_sets import SplitConformalResult, split_conformal
+from distfreeuq.conformal.thresholds import conformal_thresholds
+
+__all__ = [
+    "APS",
+    "LAC",
+    "RAPS",
+    "SAPS",
+    "ConformalResult",
+    "CovariateShiftConformalResult",
+    "CoverageResult",
+    "LabelConditionalConformalResult",
+    "LabelShiftConformalResult",
+    "Margin",
+    "PredictionSets",
+    "Rank",
+    "SplitConformalResult",
+    "conformal_thresholds",
+    "covariate_shift_conformal",
+    "label_conditional_conformal",
+    "label_shift_conformal",
+    "nested_scores",
+    "split_conformal",
+]

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from os import PathLike
 
 import numpy as np
 
 from distfreeuq import bounds
 from distfreeuq._base.arguments import LARGEST, Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, RandomState
-from distfreeuq._base.arrays import describe
+from distfreeuq._base.arrays import describe, read_only
+from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import stream
+from distfreeuq._base.stored_state import check_floats, require
 from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.conformal import guarantees
-from distfreeuq.conformal.data import CalibrationScores, calibration_scores, warn_small
+from distfreeuq.conformal.data import (
+    CalibrationScores,
+    calibration_scores,
+    warn_small,
+)
 from distfreeuq.conformal.nonconformity import NestedScore, all_label_scores
 from distfreeuq.conformal.p_values import weighted_p_values
 from distfreeuq.conformal.results import ConformalResult
@@ -25,13 +30,12 @@ from distfreeuq.conformal.thresholds import (
 )
 from distfreeuq.density_ratios.results import (
     DensityRatioResult,
-    check_savable,
     weights_by_ratio,
 )
 from distfreeuq.guarantees import Guarantee
-from distfreeuq.results import Result, read_only
 
 
+@register("covariate-shift-conformal")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CovariateShiftConformalResult(ConformalResult):
     """Weighted conformal sets: the threshold depends on the new row's own weight.
@@ -49,12 +53,29 @@ class CovariateShiftConformalResult(ConformalResult):
         the same threshold, whatever their weights.
     ratio : DensityRatioResult or None
         What the weights were estimated by; it weights new rows by their features.
+
+    The other attributes are those of every `ConformalResult`.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> probs, labels = [[0.8, 0.2], [0.3, 0.7]] * 30, [0, 1] * 30
+    >>> weights = [0.5, 1.5] * 30
+    >>> fit = dfu.covariate_shift_conformal(probs, labels, weights, score="lac")
+    >>> fit.ess, fit.threshold_for([0.5, 9.0]).round(2).tolist()
+    (48.0, [0.3, inf])
     """
 
     sample_weight: FloatArray
     ess: float
     n_kept: int | None
     ratio: DensityRatioResult | None
+
+    def _validate_state(self) -> None:
+        ConformalResult._validate_state(self)
+        check_floats(self, sample_weight=(self.n,))
+        is_ratio = isinstance(self.ratio, DensityRatioResult)
+        require(self.ratio is None or is_ratio, "a density ratio or None")
 
     def threshold_for(
         self,
@@ -74,7 +95,7 @@ class CovariateShiftConformalResult(ConformalResult):
         features : array_like (m, d)
             In place of the weights, after a fit with a density ratio.
         """
-        args = Arguments("ConformalResult.threshold_for")
+        args = Arguments(f"{type(self).__name__}.threshold_for")
         if sample_weight is None or features is not None:
             weights = self._weights_by_features(args, sample_weight, features)
         else:
@@ -142,7 +163,7 @@ class CovariateShiftConformalResult(ConformalResult):
         n_rows: int,
         method: str,
     ) -> FloatArray:
-        args = Arguments(f"ConformalResult.{method}")
+        args = Arguments(f"{type(self).__name__}.{method}")
         given = sample_weight is not None or features is not None
         if not given and self.n_kept is not None and method == "predict":
             return np.zeros(n_rows)
@@ -171,19 +192,6 @@ class CovariateShiftConformalResult(ConformalResult):
         if sample_weight is not None:
             args.invalid("features", "None where 'sample_weight' is given", "both")
         return weights_by_ratio(self.ratio, args, features, "features")
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the result to a file, as every result; not with a user's estimator.
-
-        Parameters
-        ----------
-        path : str or path-like
-            An existing file is replaced.
-        """
-        if self.ratio is not None:
-            check_savable(self.ratio)
-        # super() without arguments does not work in slotted dataclasses
-        Result.save(self, path)
 
     def _thresholds_of(self, own: FloatArray) -> FloatArray:
         if self.n_kept is not None:
@@ -245,7 +253,7 @@ def covariate_shift_conformal(
 
     Returns
     -------
-    ConformalResult
+    CovariateShiftConformalResult
         Its ``predict(probs, sample_weight)`` takes the new rows' weights, and
         ``threshold_for(sample_weight)`` gives their thresholds; after a fit with a
         density ratio also ``predict(probs, features=x)``.

@@ -9,9 +9,12 @@ import numpy as np
 
 from distfreeuq import bounds
 from distfreeuq._base.array_types import BoolMatrix, Classes, FloatArray, IntArray
+from distfreeuq._base.arrays import read_only
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats, check_integers
 from distfreeuq.conformal.guarantees import coverage_intervals
 from distfreeuq.guarantees import Guarantee
-from distfreeuq.results import Result, read_only
+from distfreeuq.results import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 
+@register("coverage")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CoverageResult(Result):
     """Coverage of prediction sets on labelled rows, with exact binomial intervals.
@@ -78,6 +82,12 @@ class CoverageResult(Result):
             f"<CoverageResult {self.coverage:.4f} of n={self.n} "
             f"mean size {self.mean_size:.3f}>"
         )
+
+    def _validate_state(self) -> None:
+        k = len(self.classes)
+        check_integers(self, size_counts=(k + 1,), size_covered=(k + 1,))
+        check_integers(self, class_counts=(k,), class_covered=(k,))
+        check_floats(self, interval=(2,))
 
     @property
     def n_empty(self) -> int:

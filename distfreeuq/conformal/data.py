@@ -16,11 +16,11 @@ from distfreeuq._base.array_types import (
     IntArray,
     RandomState,
 )
+from distfreeuq._base.arrays import read_only
 from distfreeuq._base.random_streams import row_uniforms
 from distfreeuq._numerics.quantiles import in_order
 from distfreeuq.conformal.nonconformity import NestedScore, as_score, true_label_scores
 from distfreeuq.exceptions import SmallCalibrationWarning
-from distfreeuq.results import read_only
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,10 @@ from distfreeuq._base.array_types import (
     IntArray,
     RandomState,
 )
+from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_classes
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats, check_indices, check_integers
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_sample
 from distfreeuq.conformal import guarantees
 from distfreeuq.conformal.data import CalibrationScores, calibration_scores, warn_small
@@ -24,12 +27,12 @@ from distfreeuq.conformal.guarantees import STATED_CONFIDENCE
 from distfreeuq.conformal.nonconformity import NestedScore
 from distfreeuq.conformal.p_values import weighted_p_values
 from distfreeuq.conformal.results import ClassThresholdResult, ConformalResult
-from distfreeuq.results import read_only
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+@register("label-conditional-conformal")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LabelConditionalConformalResult(ClassThresholdResult):
     """Label-conditional conformal sets.
@@ -44,11 +47,28 @@ class LabelConditionalConformalResult(ClassThresholdResult):
     class_lower : ndarray (K,)
         With probability 0.95 over the calibration draw, class k's coverage given the
         calibration rows is at least this (each class by itself).
+
+    The other attributes are those of every `ConformalResult`.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> probs, labels = [[0.8, 0.2], [0.3, 0.7]] * 30, [0, 1] * 30
+    >>> fit = dfu.label_conditional_conformal(probs, labels, score="lac")
+    >>> fit.ranks.tolist(), fit.thresholds.round(2).tolist()
+    ([28, 28], [0.2, 0.3])
     """
 
     ranks: IntArray
     score_labels: IntArray
     class_lower: FloatArray
+
+    def _validate_state(self) -> None:
+        ConformalResult._validate_state(self)
+        n_classes = len(self.classes)
+        check_integers(self, ranks=(n_classes,), score_labels=(self.n,))
+        check_floats(self, class_lower=(n_classes,))
+        check_indices(self.score_labels, "score_labels", n_classes)
 
     def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
         p = np.empty(scores.shape)
@@ -105,7 +125,7 @@ def label_conditional_conformal(
 
     Returns
     -------
-    ConformalResult
+    LabelConditionalConformalResult
         With ``.ranks`` and, per class, a lower bound on coverage given the calibration
         rows.
 
@@ -133,7 +153,7 @@ def label_conditional_conformal(
     >>> fit = dfu.label_conditional_conformal(
     ...     probs, labels, alpha=[0.05, 0.1, 0.2], rng=1)
     >>> fit
-    <ConformalResult aps alpha=0.05..0.2 n=500 K=3>
+    <LabelConditionalConformalResult aps alpha=0.05..0.2 n=500 K=3>
     >>> fit.ranks.tolist(), fit.class_counts.tolist()
     ([240, 117, 98], [251, 128, 121])
     """

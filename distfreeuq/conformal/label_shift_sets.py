@@ -17,12 +17,18 @@ from distfreeuq._base.array_types import (
     IntArray,
     RandomState,
 )
-from distfreeuq._base.arrays import listed
+from distfreeuq._base.arrays import listed, read_only
 from distfreeuq._base.class_labels import name_classes
+from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import stream
+from distfreeuq._base.stored_state import check_floats, check_indices, check_integers
 from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.conformal import guarantees
-from distfreeuq.conformal.data import CalibrationScores, calibration_scores, warn_small
+from distfreeuq.conformal.data import (
+    CalibrationScores,
+    calibration_scores,
+    warn_small,
+)
 from distfreeuq.conformal.nonconformity import NestedScore
 from distfreeuq.conformal.p_values import weighted_p_values
 from distfreeuq.conformal.results import ClassThresholdResult, ConformalResult
@@ -36,12 +42,12 @@ from distfreeuq.conformal.thresholds import (
 from distfreeuq.exceptions import DistFreeWarning
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.results import LabelShiftResult
-from distfreeuq.results import read_only
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+@register("label-shift-conformal")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LabelShiftConformalResult(ClassThresholdResult):
     """Label-shift conformal sets.
@@ -60,6 +66,16 @@ class LabelShiftConformalResult(ClassThresholdResult):
         Effective sample size (sum w)^2 / sum w^2 of the weighted calibration rows.
     pac_method : str or None
         With `confidence`: how the threshold was found.
+
+    The other attributes are those of every `ConformalResult`.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> probs, labels = [[0.8, 0.2], [0.3, 0.7]] * 30, [0, 1] * 30
+    >>> fit = dfu.label_shift_conformal(probs, labels, [0.5, 1.5], score="lac")
+    >>> fit.weights_from, fit.ess, fit.thresholds.round(2).tolist()
+    ('known', 48.0, [0.3, 0.3])
     """
 
     label_weight: FloatArray | None
@@ -69,9 +85,16 @@ class LabelShiftConformalResult(ClassThresholdResult):
     ess: float | None
     pac_method: str | None
 
+    def _validate_state(self) -> None:
+        ConformalResult._validate_state(self)
+        check_integers(self, score_labels=(self.n,))
+        check_indices(self.score_labels, "score_labels", len(self.classes))
+        if self.label_weight is not None:
+            check_floats(self, label_weight=(len(self.classes),))
+
     def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
         if self.label_weight is None or self.robust:
-            Arguments("ConformalResult.p_values").invalid(
+            Arguments(f"{type(self).__name__}.p_values").invalid(
                 "robust", "False in the fit: union sets have no p-values", "True"
             )
         row_weights = _finite(self.label_weight)[self.score_labels]
@@ -146,7 +169,7 @@ def label_shift_conformal(
 
     Returns
     -------
-    ConformalResult
+    LabelShiftConformalResult
         With ``.label_weight`` and ``.ess``, the effective sample size.
 
     Notes
@@ -183,7 +206,7 @@ def label_shift_conformal(
     >>> labels = [rng.choice(3, p=row) for row in probs]
     >>> fit = dfu.label_shift_conformal(probs, labels, [0.4, 1.0, 2.0], rng=1)
     >>> fit
-    <ConformalResult aps alpha=0.1 n=500 K=3>
+    <LabelShiftConformalResult aps alpha=0.1 n=500 K=3>
     >>> fit.guarantee.lower
     0.9
     """

@@ -52,7 +52,7 @@ class NestedScore:
         return f"{self.description}, {'' if randomized else 'not '}randomised"
 
 
-@register
+@register("lac")
 @dataclass(frozen=True, slots=True)
 class LAC(NestedScore):
     """Least ambiguous classifier: one minus the label's probability.
@@ -74,7 +74,7 @@ class LAC(NestedScore):
     uses_uniforms: ClassVar[bool] = False
 
 
-@register
+@register("aps")
 @dataclass(frozen=True, slots=True)
 class APS(NestedScore):
     """Adaptive prediction sets: the probability of all more likely labels, plus u pi_y.
@@ -95,7 +95,7 @@ class APS(NestedScore):
     code: ClassVar[int] = 1
 
 
-@register
+@register("raps")
 @dataclass(frozen=True, slots=True)
 class RAPS(NestedScore):
     """APS plus a penalty for each rank beyond `k_reg`: smaller sets for many classes.
@@ -133,7 +133,7 @@ class RAPS(NestedScore):
         return f"RAPS({self.penalty:g}, {self.k_reg}), {how}randomised"
 
 
-@register
+@register("saps")
 @dataclass(frozen=True, slots=True)
 class SAPS(NestedScore):
     """Sorted adaptive sets: only the top probability counts, then a step per rank.
@@ -170,7 +170,7 @@ class SAPS(NestedScore):
         return f"SAPS({self.weight:g}), {how}randomised"
 
 
-@register
+@register("rank")
 @dataclass(frozen=True, slots=True)
 class Rank(NestedScore):
     """The label's rank (top-k sets): for classifiers that only order the labels.
@@ -187,7 +187,7 @@ class Rank(NestedScore):
     code: ClassVar[int] = 4
 
 
-@register
+@register("margin")
 @dataclass(frozen=True, slots=True)
 class Margin(NestedScore):
     """How far the label's probability falls short of the best rival's.

@@ -17,14 +17,21 @@ from distfreeuq._base.array_types import (
     IntArray,
     RandomState,
 )
+from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.random_streams import row_uniforms
+from distfreeuq._base.stored_state import (
+    check_ascending,
+    check_floats,
+    check_integers,
+    require,
+)
 from distfreeuq._kernels import _scores
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq.conformal.nonconformity import NestedScore, all_label_scores
 from distfreeuq.conformal.sets import PredictionSets
 from distfreeuq.guarantees import Guarantee, NoGuarantee
-from distfreeuq.results import Result, read_only
+from distfreeuq.results import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +77,7 @@ class ConformalResult(Result):
     >>> probs = [[0.9, 0.06, 0.04], [0.5, 0.3, 0.2], [0.2, 0.5, 0.3]] * 10
     >>> fit = dfu.split_conformal(probs, [0, 1, 1] * 10, score="lac")
     >>> fit
-    <ConformalResult lac alpha=0.1 n=30 K=3>
+    <SplitConformalResult lac alpha=0.1 n=30 K=3>
     >>> fit.predict([[0.6, 0.3, 0.1]]).labels()
     [array([0, 1])]
     >>> fit.p_values([[0.6, 0.3, 0.1]]).round(3).tolist()
@@ -94,9 +101,17 @@ class ConformalResult(Result):
     def __repr__(self) -> str:
         """Return one line."""
         return (
-            f"<ConformalResult {self.score.name} alpha={self._alpha_text()} n={self.n} "
-            f"K={len(self.classes)}>"
+            f"<{type(self).__name__} {self.score.name} alpha={self._alpha_text()} "
+            f"n={self.n} K={len(self.classes)}>"
         )
+
+    def _validate_state(self) -> None:
+        n_classes = len(self.classes)
+        check_floats(self, thresholds=(n_classes,), scores=(self.n,))
+        check_integers(self, class_counts=(n_classes,))
+        check_ascending(self.scores, "scores")
+        require(not np.isnan(self.thresholds).any(), "thresholds without NaN")
+        require(isinstance(self.score, NestedScore), "a score")
 
     @abstractmethod
     def predict(
@@ -159,7 +174,7 @@ class ConformalResult(Result):
         method: str,
     ) -> tuple[UncheckedProbs, FloatArray]:
         """Return probabilities and the uniforms to score them with."""
-        args = Arguments(f"ConformalResult.{method}")
+        args = Arguments(f"{type(self).__name__}.{method}")
         rows = args.unchecked_new_probs(probs, self.classes)
         n = rows.matrix.shape[0]
         draw = self.randomized and uniforms is None

@@ -10,11 +10,13 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, BoolMatrix, Classes, IntArray
-from distfreeuq._base.arrays import describe
+from distfreeuq._base.arrays import describe, read_only
 from distfreeuq._base.class_labels import name_array
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_flags, check_integers
 from distfreeuq.conformal.coverage import CoverageResult, measure_coverage
 from distfreeuq.guarantees import Guarantee, NoGuarantee
-from distfreeuq.results import Result, read_only
+from distfreeuq.results import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 
+@register("prediction-sets")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PredictionSets(Result):
     """One set of labels per row.
@@ -65,6 +68,10 @@ class PredictionSets(Result):
         n, n_classes = self.mask.shape
         mean = f" mean size {self.sizes.mean():.3f}" if n else ""
         return f"<PredictionSets n={n} K={n_classes}{mean}>"
+
+    def _validate_state(self) -> None:
+        check_integers(self, sizes=(len(self.mask),))
+        check_flags(self, mask=(len(self.mask), len(self.classes)))
 
     def __len__(self) -> int:
         """Return the number of rows."""

@@ -9,6 +9,8 @@ import numpy as np
 from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatMatrix, RandomState
+from distfreeuq._base.arrays import read_only
+from distfreeuq._base.persistence import register
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_sample
 from distfreeuq.conformal import guarantees
 from distfreeuq.conformal.data import CalibrationScores, calibration_scores, warn_small
@@ -17,9 +19,9 @@ from distfreeuq.conformal.nonconformity import NestedScore
 from distfreeuq.conformal.p_values import weighted_p_values
 from distfreeuq.conformal.results import ClassThresholdResult
 from distfreeuq.guarantees import Guarantee
-from distfreeuq.results import read_only
 
 
+@register("split-conformal")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SplitConformalResult(ClassThresholdResult):
     """Split conformal sets: one threshold, the rank-th smallest calibration score.
@@ -28,6 +30,15 @@ class SplitConformalResult(ClassThresholdResult):
     ----------
     rank : int
         n + 1 stands for an infinite threshold.
+
+    The other attributes are those of every `ConformalResult`.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> fit = dfu.split_conformal([[0.8, 0.2]] * 30, [0] * 30, score="lac")
+    >>> fit.rank, fit.thresholds.round(2).tolist()
+    (28, [0.2, 0.2])
     """
 
     rank: int
@@ -80,7 +91,7 @@ def split_conformal(
 
     Returns
     -------
-    ConformalResult
+    SplitConformalResult
         With ``.rank``, the rank of the threshold among the calibration scores.
 
     Notes
@@ -110,7 +121,7 @@ def split_conformal(
     >>> labels = [rng.choice(3, p=row) for row in probs]
     >>> fit = dfu.split_conformal(probs[:400], labels[:400], alpha=0.1, rng=1)
     >>> fit
-    <ConformalResult aps alpha=0.1 n=400 K=3>
+    <SplitConformalResult aps alpha=0.1 n=400 K=3>
     >>> fit.predict(probs[400:], rng=1).evaluate(labels[400:]).coverage
     0.89
     """

@@ -1,1 +1,9 @@
-"""Covariate shift: density ratios, weighted calibration, learnt features."""
+"""Calibration under covariate shift: weighted, and with learnt features."""
+
+from distfreeuq.covariate_shift.results import CovariateShiftCalibrationResult
+from distfreeuq.covariate_shift.weighted_calibration import covariate_shift_calibration
+
+__all__ = [
+    "CovariateShiftCalibrationResult",
+    "covariate_shift_calibration",
+]

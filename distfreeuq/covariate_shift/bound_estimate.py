@@ -16,7 +16,7 @@ T = 0.5
 """The bound holds for every t > 0; this is the t of Park et al."""
 
 
-@register
+@register("target-error-bound")
 @dataclass(frozen=True, slots=True)
 class BoundEstimate:
     """Terms of the bound on E_q ||f - c||^2, each estimated, t = 1/2.

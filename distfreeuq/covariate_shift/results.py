@@ -10,6 +10,7 @@ from scipy import special
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats, require
 from distfreeuq._numerics.sample_weights import effective_sample_size, largest_share
 from distfreeuq.binning.results import BinningResult
 from distfreeuq.calibration.data import read_new_logits
@@ -31,7 +32,7 @@ TAKES_PROBS = ("isotonic", "binning")
 """Calibrators of probabilities rather than logits."""
 
 
-@register
+@register("row-use")
 @dataclass(frozen=True, slots=True)
 class RowUse:
     """Which rows did what.
@@ -57,6 +58,7 @@ class RowUse:
     weights_from: WeightsFrom
 
 
+@register("covariate-shift-calibration")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CovariateShiftCalibrationResult(Result):
     """A calibrator fitted to weighted source rows, for use on the target.
@@ -117,6 +119,11 @@ class CovariateShiftCalibrationResult(Result):
             f"<CovariateShiftCalibrationResult {self.method} "
             f"n={self.rows.n_calibration} K={len(self.classes)} ess={self.ess:.1f}>"
         )
+
+    def _validate_state(self) -> None:
+        check_floats(self, sample_weight=(self.rows.n_calibration,))
+        fits = isinstance(self.calibration, CalibrationResult | BinningResult)
+        require(fits and self.calibration.classes == self.classes, "a calibrator")
 
     @property
     def method(self) -> str:

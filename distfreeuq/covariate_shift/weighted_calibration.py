@@ -15,7 +15,7 @@ from distfreeuq._base.array_types import (
     IntArray,
     RandomState,
 )
-from distfreeuq._base.arrays import describe
+from distfreeuq._base.arrays import describe, read_only
 from distfreeuq._base.class_labels import name_array
 from distfreeuq.binning.histogram import histogram_binning
 from distfreeuq.binning.results import BinningResult
@@ -39,7 +39,6 @@ from distfreeuq.covariate_shift.results import (
     calibrator_input,
 )
 from distfreeuq.feature_learning.results import FeatureMapResult
-from distfreeuq.results import read_only
 
 ALL_CALIBRATORS = (*CALIBRATORS, "binning")
 

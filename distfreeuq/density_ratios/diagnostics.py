@@ -31,7 +31,7 @@ def support_text(uncovered: float) -> str:
     )
 
 
-@register
+@register("auc")
 @dataclass(frozen=True, slots=True)
 class Auc:
     """How well the ratio tells target rows from source rows, with a 95% interval.

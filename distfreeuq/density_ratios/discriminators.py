@@ -44,7 +44,7 @@ class Learner(Protocol):
         """Return all rows' log-odds (n, r) by fits on the rows that r columns mark."""
 
 
-@register
+@register("discriminator-ratio")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DiscriminatorRatio:
     """The ratio that a discriminator implies.
@@ -61,6 +61,11 @@ class DiscriminatorRatio:
     discriminator: Any
     log_prior: float
     inverse_temperature: float
+
+    @property
+    def n_features(self) -> int | None:
+        """Number of columns d of x; None where a user's estimator knows."""
+        return getattr(self.discriminator, "n_features", None)
 
     def ratio(self, x: FloatMatrix) -> FloatArray:
         """Return q(x)/p(x) as estimated, shape (n,)."""

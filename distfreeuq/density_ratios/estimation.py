@@ -6,6 +6,7 @@ from typing import Any
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, RandomState
+from distfreeuq._base.arrays import read_only
 from distfreeuq._base.random_streams import stream
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.sample_weights import effective_sample_size
@@ -25,7 +26,6 @@ from distfreeuq.density_ratios.results import DensityRatioResult
 from distfreeuq.density_ratios.weight_pipeline import condition
 from distfreeuq.exceptions import SupportWarning
 from distfreeuq.guarantees import NoGuarantee
-from distfreeuq.results import read_only
 
 _UNCOVERED = 0.02
 """Share of target rows without support in the source that is worth a warning."""

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats
 from distfreeuq._numerics.standardization import center_and_scale
 from distfreeuq.density_ratios.cross_fitting import Folds
-from distfreeuq.results import read_only
 
 Fit = Callable[[FloatMatrix, FloatMatrix], FloatArray]
 """From the kernels' values at source and target rows to their coefficients."""
@@ -20,7 +21,7 @@ _GRID = np.geomspace(0.1, 3.0, 9)
 _MOST_FOR_MEDIAN = 1000
 
 
-@register
+@register("kernel-ratio")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class KernelRatio:
     """The ratio sum_l theta_l exp(-|x - c_l|^2 / (2 bandwidth^2)).
@@ -43,6 +44,16 @@ class KernelRatio:
     theta: FloatArray
     bandwidth: float
     ridge: float | None
+
+    def _validate_state(self) -> None:
+        n_kernels, d = self.kernels.shape
+        check_floats(self, center=(d,), scale=(d,), kernels=(n_kernels, d))
+        check_floats(self, theta=(n_kernels,))
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns d of x."""
+        return self.center.size
 
     def ratio(self, x: FloatMatrix) -> FloatArray:
         """Return q(x)/p(x) as estimated, shape (n,)."""

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, BoolMatrix, FloatArray, FloatMatrix
+from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.logistic_regression import LogisticRows
 from distfreeuq._numerics.standardization import center_and_scale
-from distfreeuq.results import read_only
 
 _MOST_FOR_INFERENCE = 250_000
 """Entries of a matrix that statsmodels still fits in a fraction of a second."""
@@ -21,7 +22,7 @@ _SEPARATED = 25.0
 """Log-odds of the unpenalised fit beyond which the samples count as separated."""
 
 
-@register
+@register("linear-discriminator")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LinearDiscriminator:
     """Log-odds of target against source, linear in standardised features.
@@ -44,6 +45,18 @@ class LinearDiscriminator:
     intercept: float
     glm_coef: FloatArray | None
     glm_std_err: FloatArray | None
+
+    def _validate_state(self) -> None:
+        d = self.coef.size
+        check_floats(self, center=(d,), scale=(d,), coef=(d,))
+        for name in ("glm_coef", "glm_std_err"):
+            if getattr(self, name) is not None:
+                check_floats(self, **{name: (d,)})
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns d of x."""
+        return self.coef.size
 
     def log_odds(self, x: FloatMatrix) -> FloatArray:
         """Return log P(target | x) / P(source | x), shape (n,)."""

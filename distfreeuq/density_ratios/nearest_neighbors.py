@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats, require
 from distfreeuq._numerics.standardization import center_and_scale
 from distfreeuq.density_ratios.cross_fitting import RatioEstimate
 from distfreeuq.density_ratios.gaussian_kernels import squared_distances
-from distfreeuq.results import read_only
 
 _ROUNDING = 1e-12
 """Relative error up to which two distances count as equal, however computed."""
@@ -20,7 +21,7 @@ _MOST_FOR_TREES = 6
 _BLOCK_ENTRIES = 1 << 21
 
 
-@register
+@register("neighbor-ratio")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NeighbourRatio:
     """Target rows per source row in the ball that reaches the k-th source neighbour.
@@ -40,6 +41,17 @@ class NeighbourRatio:
     source: FloatMatrix
     target: FloatMatrix
     n_neighbors: int
+
+    def _validate_state(self) -> None:
+        n, d = self.source.shape
+        check_floats(self, center=(d,), scale=(d,), source=(n, d))
+        check_floats(self, target=(len(self.target), d))
+        require(1 <= self.n_neighbors <= n, "fewer neighbours than source rows")
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns d of x."""
+        return self.center.size
 
     def ratio(self, x: FloatMatrix) -> FloatArray:
         """Return q(x)/p(x) as estimated, shape (n,)."""

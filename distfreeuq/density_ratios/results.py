@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +10,8 @@ import numpy as np
 from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats, require
 from distfreeuq._numerics.sample_weights import effective_sample_size, largest_share
 from distfreeuq.density_ratios.data import read_new_rows
 from distfreeuq.density_ratios.diagnostics import Auc
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 
+@register("density-ratio")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DensityRatioResult(Result):
     """Estimated ratios q(x)/p(x) of target to source, and how far to trust them.
@@ -93,6 +95,13 @@ class DensityRatioResult(Result):
             f"<DensityRatioResult {self.method} n_source={self.n_source} "
             f"n_target={self.n_target} d={len(self.features)} ess={self.ess:.1f}>"
         )
+
+    def _validate_state(self) -> None:
+        n_source, n_target = (self.n_source,), (self.n_target,)
+        check_floats(self, source_weight=n_source, source_ratio=n_source)
+        check_floats(self, target_weight=n_target, target_ratio=n_target)
+        require(isinstance(self.conditioning, Conditioning), "a weight pipeline")
+        require(self.model.n_features == len(self.features), "a model of the features")
 
     @property
     def n_source(self) -> int:
@@ -200,17 +209,17 @@ class DensityRatioResult(Result):
 
         return plots.density_ratio_weights(self, ax=ax)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the result to a file, as every result; not with a user's estimator.
-
-        Parameters
-        ----------
-        path : str or path-like
-            An existing file is replaced.
-        """
-        check_savable(self)
-        # super() without arguments does not work in slotted dataclasses
-        Result.save(self, path)
+    def _check_savable(self) -> None:
+        own = self.model
+        if isinstance(own, DiscriminatorRatio) and isinstance(
+            own.discriminator, UserDiscriminator
+        ):
+            raise InputError(
+                f"A density ratio by your own {self.method} cannot be saved: what that "
+                "object is made of is unknown here, and files without pickle hold "
+                "arrays and text only. Save your estimator its own way, and the "
+                "weights as arrays."
+            )
 
 
 def weights_by_ratio(

@@ -12,7 +12,7 @@ from distfreeuq._base.persistence import register
 STAGES = ("estimated", "flattened", "clipped", "normalised")
 
 
-@register
+@register("weight-pipeline")
 @dataclass(frozen=True, slots=True)
 class Conditioning:
     """What turns estimated ratios into weights, always in this order.

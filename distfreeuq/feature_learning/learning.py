@@ -14,6 +14,7 @@ from distfreeuq._base.array_types import (
     IntArray,
     RandomState,
 )
+from distfreeuq._base.arrays import read_only
 from distfreeuq._base.random_streams import stream
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.blas import on_one_blas_thread
@@ -32,7 +33,6 @@ from distfreeuq.feature_learning.adversarial_training import (
 from distfreeuq.feature_learning.data import TrainingOptions, read_training_options
 from distfreeuq.feature_learning.results import FeatureMapResult
 from distfreeuq.guarantees import NoGuarantee
-from distfreeuq.results import read_only
 
 _TESTED = 0.25
 """Share of the rows on which discriminators are judged."""

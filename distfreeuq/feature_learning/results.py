@@ -10,6 +10,8 @@ from scipy import special
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats, require
 from distfreeuq._numerics.networks import Network
 from distfreeuq.density_ratios.data import read_new_rows
 from distfreeuq.guarantees import NoGuarantee
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 
+@register("feature-map")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FeatureMapResult(Result):
     """A learnt feature map psi, the classifier on it, and how alike source and target.
@@ -99,6 +102,14 @@ class FeatureMapResult(Result):
             f"<FeatureMapResult d={len(self.features)} n_hidden={self.n_hidden} "
             f"K={len(self.classes)} epochs={self.classifier_loss.size}>"
         )
+
+    def _validate_state(self) -> None:
+        hidden, outputs = self.network.output_weight.shape
+        columns = (self.network.n_features, outputs, self.discriminator.n_features)
+        wanted = (len(self.features), len(self.classes), hidden)
+        require(columns == wanted, "networks from features to classes")
+        n_epochs = (self.classifier_loss.size,)
+        check_floats(self, classifier_loss=n_epochs, discriminator_loss=n_epochs)
 
     @property
     def n_hidden(self) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats
 from distfreeuq._kernels import _mixture
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import ROW_SUMS, add_up
@@ -35,7 +36,7 @@ _MAX_HALVINGS = 30
 _FEWER = 5
 
 
-@register
+@register("bias-corrected-temperature")
 @dataclass(frozen=True, slots=True, eq=False)
 class BiasCorrectedTemperature:
     """softmax(slope * log f + bias).
@@ -50,6 +51,9 @@ class BiasCorrectedTemperature:
 
     slope: float
     bias: FloatArray
+
+    def _validate_state(self) -> None:
+        check_floats(self, bias=(np.size(self.bias),))
 
     def apply(self, probs: FloatMatrix) -> FloatMatrix:
         """Return calibrated probabilities (n, K) of the same precision."""

@@ -11,12 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._numerics.row_sums import class_sums, column_sums, count_pairs
-from distfreeuq.results import read_only
+from distfreeuq._base.stored_state import require
+from distfreeuq._numerics.row_sums import (
+    class_sums,
+    column_sums,
+    count_pairs,
+)
 
 
-@register
+@register("confusion")
 @dataclass(frozen=True, slots=True, eq=False)
 class Confusion:
     """Sums over both samples.
@@ -38,6 +43,14 @@ class Confusion:
     n: int
     m: int
     soft: bool
+
+    def _validate_state(self) -> None:
+        n_classes = len(self.target)
+        joint, target = np.asarray(self.joint), np.asarray(self.target)
+        require(
+            joint.shape == (n_classes, n_classes) and target.ndim == 1,
+            "a confusion matrix of as many classes as the target has",
+        )
 
     @property
     def matrix(self) -> FloatMatrix:

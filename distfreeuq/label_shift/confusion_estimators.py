@@ -9,6 +9,7 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
+from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_classes
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq.exceptions import IdentificationWarning
@@ -36,7 +37,6 @@ from distfreeuq.label_shift.regularized_solution import (
     regularized_weights,
 )
 from distfreeuq.label_shift.results import LabelShiftResult, WeightSolution
-from distfreeuq.results import read_only
 
 
 def bbse(

@@ -11,12 +11,13 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments, UncheckedProbs
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats, check_indices, check_integers
 from distfreeuq._numerics.row_sums import check_and_predict
 
 _Found = TypeVar("_Found")
 
 
-@register
+@register("samples")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Samples:
     """Both samples, by reference.
@@ -39,6 +40,16 @@ class Samples:
         """Return one line."""
         n, m = self.probs.shape[0], self.probs_target.shape[0]
         return f"<Samples n={n} m={m} K={self.probs.shape[1]}>"
+
+    def _validate_state(self) -> None:
+        n, n_classes = self.probs.shape
+        check_floats(
+            self,
+            probs=(n, n_classes),
+            probs_target=(len(self.probs_target), n_classes),
+        )
+        check_integers(self, labels=(n,))
+        check_indices(self.labels, "labels", n_classes)
 
     @property
     def class_counts(self) -> IntArray:

@@ -6,9 +6,9 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray
+from distfreeuq._base.arrays import read_only
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.label_shift.results import LabelShiftResult, WeightSolution
-from distfreeuq.results import read_only
 
 # Proportions may sum to one up to this much.
 _SUM_TOLERANCE = 1e-6

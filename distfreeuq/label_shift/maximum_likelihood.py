@@ -8,6 +8,7 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray
+from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_classes
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.mixture_likelihood import MixtureFit
@@ -27,7 +28,6 @@ from distfreeuq.label_shift.inference.shift_test import compare_means
 from distfreeuq.label_shift.likelihood_solution import solve_likelihood
 from distfreeuq.label_shift.linear_solution import invertibility
 from distfreeuq.label_shift.results import LabelShiftResult, WeightSolution
-from distfreeuq.results import read_only
 
 # Largest violation of the optimality conditions that passes without a warning.
 _CONVERGED = 1e-6

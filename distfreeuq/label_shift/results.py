@@ -17,8 +17,10 @@ from distfreeuq._base.array_types import (
     IntArray,
     RandomState,
 )
+from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import stream
+from distfreeuq._base.stored_state import check_floats, require
 from distfreeuq._numerics.sample_weights import effective_sizes
 from distfreeuq.exceptions import InputError
 from distfreeuq.guarantees import Guarantee, NoGuarantee
@@ -46,7 +48,7 @@ from distfreeuq.label_shift.inference.resampled_weights import (
 from distfreeuq.label_shift.inference.shift_test import ShiftTest
 from distfreeuq.label_shift.linear_solution import solve
 from distfreeuq.label_shift.posterior import check_and_reweight, reweight
-from distfreeuq.results import Result, read_only
+from distfreeuq.results import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +61,7 @@ Method = Literal["BBSE", "soft BBSE", "RLLS", "soft RLLS", "MLLS", "known"]
 TABLE_ALPHA = 0.05
 
 
-@register
+@register("weight-solution")
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightSolution:
     """Weights that are identified.
@@ -79,6 +81,7 @@ class WeightSolution:
     target_prior: FloatArray
 
 
+@register("label-shift")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LabelShiftResult(Result):
     """Class weights w = q / p of a label shift, and how well they are known.
@@ -161,6 +164,23 @@ class LabelShiftResult(Result):
         """Return one line."""
         rows = "" if self.known else f" n={self.n} m={self.m}"
         return f"<LabelShiftResult {self.method}{rows} K={len(self.classes)}>"
+
+    def _validate_state(self) -> None:
+        n_classes = len(self.classes)
+        check_floats(self, source_prior=(n_classes,))
+        for name in ("raw", "clipped", "proportions", "slope_at_zero"):
+            if getattr(self, name) is not None:
+                check_floats(self, **{name: (n_classes,)})
+        if self.covariance is not None:
+            check_floats(self, covariance=(n_classes, n_classes))
+        require(np.shape(self.source_counts) == (n_classes,), "counts of all classes")
+        parts = (
+            self.confusion is None or len(self.confusion.target),
+            self.calibration is None or self.calibration.bias.size,
+            self.samples is None or self.samples.probs.shape[1],
+        )
+        agree = all(part is True or part == n_classes for part in parts)
+        require(agree, "the same classes in all parts")
 
     @property
     def known(self) -> bool:

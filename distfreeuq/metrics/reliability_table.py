@@ -7,6 +7,7 @@ import numpy as np
 from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
+from distfreeuq._base.arrays import read_only
 from distfreeuq._numerics.sample_weights import divide
 from distfreeuq.metrics.bins import (
     CONFIDENCE,
@@ -20,7 +21,6 @@ from distfreeuq.metrics.bins import (
 from distfreeuq.metrics.data import Rows, read_hits
 from distfreeuq.metrics.guarantees import all_bins_accuracy
 from distfreeuq.metrics.results import ReliabilityTable
-from distfreeuq.results import read_only
 
 
 def reliability(

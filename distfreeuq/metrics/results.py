@@ -9,6 +9,7 @@ import numpy as np
 
 from distfreeuq._base.array_types import FloatArray
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_ascending, check_floats
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.results import Result
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 
+@register("reliability-table")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ReliabilityTable(Result):
     """Confidence and accuracy in bins.
@@ -40,6 +42,15 @@ class ReliabilityTable(Result):
         What the confidence is of.
     guarantee : Guarantee or NoGuarantee
         What the intervals guarantee.
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> table = dfu.metrics.reliability([0.9] * 10, [True] * 7 + [False] * 3, n_bins=2)
+    >>> table
+    <ReliabilityTable ece=0.2000 n=10 bins=2>
+    >>> table.accuracy.tolist()
+    [nan, 0.7]
     """
 
     edges: FloatArray
@@ -56,6 +67,13 @@ class ReliabilityTable(Result):
     def __repr__(self) -> str:
         """Return one line."""
         return f"<ReliabilityTable ece={self.ece:.4f} n={self.n} bins={self.n_bins}>"
+
+    def _validate_state(self) -> None:
+        n_bins = (self.weight.size,)
+        check_floats(self, edges=(self.weight.size + 1,), weight=n_bins)
+        check_floats(self, mean_confidence=n_bins, accuracy=n_bins)
+        check_floats(self, low=n_bins, high=n_bins)
+        check_ascending(self.edges, "edges")
 
     @property
     def n_bins(self) -> int:
@@ -131,7 +149,7 @@ class ReliabilityTable(Result):
         return plots.reliability_diagram(self, kind=kind, ax=ax)
 
 
-@register
+@register("brier-decomposition")
 @dataclass(frozen=True, slots=True)
 class BrierDecomposition:
     """Terms of ``brier = calibration + 1 - sharpness + within_var - 2 within_cov``.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
-from distfreeuq.results import read_only
+from distfreeuq._base.arrays import read_only
 from distfreeuq.scenarios.finite import FiniteScenario
 from distfreeuq.scenarios.gaussian import GaussianLabelShift
 from distfreeuq.scenarios.label_shift_scenario import LabelShiftScenario

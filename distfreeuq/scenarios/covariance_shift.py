@@ -9,8 +9,8 @@ from scipy import special
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.arrays import read_only
 from distfreeuq.references import PAMPARI_ERMON_2020
-from distfreeuq.results import read_only
 from distfreeuq.scenarios.scenario import Domain, Scenario, Shift, check_domain
 
 _NODES = np.linspace(-9.0, 9.0, 1801)  # standard deviations of x_1

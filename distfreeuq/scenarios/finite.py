@@ -8,7 +8,7 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
-from distfreeuq.results import read_only
+from distfreeuq._base.arrays import read_only
 from distfreeuq.scenarios.scenario import Domain, Scenario, Shift, check_domain
 
 _SAME = 1e-12

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.arrays import read_only
 from distfreeuq.references import PODKOPAEV_RAMDAS_2021
-from distfreeuq.results import read_only
 from distfreeuq.scenarios.label_shift_scenario import LabelShiftScenario
 from distfreeuq.scenarios.scenario import Domain, sample_labels
 

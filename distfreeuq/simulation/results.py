@@ -11,6 +11,8 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import Result
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 
+@register("simulation")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SimulationResult(Result):
     """Quantities found in independent replicates.
@@ -64,6 +67,9 @@ class SimulationResult(Result):
         names = ", ".join(self.quantities[:4])
         more = ", ..." if len(self.quantities) > 4 else ""
         return f"<SimulationResult {self.procedure} R={self.n_rep}: {names}{more}>"
+
+    def _validate_state(self) -> None:
+        check_floats(self, values=(self.n_rep, len(self.quantities)))
 
     @property
     def n_rep(self) -> int:

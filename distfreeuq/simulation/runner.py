@@ -14,9 +14,8 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import RandomState
-from distfreeuq._base.arrays import describe
+from distfreeuq._base.arrays import describe, read_only
 from distfreeuq._numerics.parallel import as_completed
-from distfreeuq.results import read_only
 from distfreeuq.scenarios import catalogue
 from distfreeuq.scenarios.scenario import Scenario
 from distfreeuq.simulation.guarantees import ESTIMATES

@@ -1,7 +1,9 @@
 """Importing distfreeuq is quick, changes nothing, and says so if it cannot work."""
 
+import importlib
 import inspect
 import json
+import os
 import subprocess
 import sys
 import types
@@ -11,6 +13,8 @@ from pathlib import Path
 import pytest
 
 import distfreeuq as dfu
+from distfreeuq._base import persistence
+from distfreeuq.results import Result
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
@@ -146,6 +150,88 @@ def test_no_public_name_is_forgotten():
 
     found = {n for n, v in vars(dfu).items() if not n.startswith("_") and is_ours(v)}
     assert found <= set(dfu.__all__)
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_every_public_name_is_found_in_its_own_package(name):
+    value = CALLABLES[name]
+    home = value.__module__.split(".")[1]
+    if home.startswith("_"):
+        return  # given out by dfu alone
+    package = importlib.import_module(f"distfreeuq.{home}")
+    assert getattr(package, name) is value
+    assert name in getattr(package, "__all__", [name])
+
+
+PACKAGES = sorted(path.parent.name for path in Path(PACKAGE).glob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_package_can_be_imported_first(package):
+    done = run(f"from distfreeuq.{package} import *")
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_result_is_exported_where_it_is_defined():
+    for cls in persistence._tags:
+        if not issubclass(cls, Result):
+            continue
+        package = importlib.import_module(".".join(cls.__module__.split(".")[:2]))
+        assert getattr(package, cls.__name__) is cls
+        in_dfu = package.__name__ == "distfreeuq.theorems" or cls.__name__ in PUBLIC
+        assert in_dfu, cls
+
+
+def test_what_is_imported_when_asked_for_is_listed_too():
+    code = (
+        "import distfreeuq as dfu, json, sys\n"
+        "listed = {'plots', 'theorems'} <= set(dir(dfu)) & set(dfu.__all__)\n"
+        "early = 'distfreeuq.plots' in sys.modules\n"
+        "dfu.plots.set_sizes, dfu.theorems.verify\n"
+        "print(json.dumps([listed, early]))"
+    )
+    assert printed(code) == [True, False]
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'no_such_function'"):
+        dfu.no_such_function  # noqa: B018
+
+
+SCRIPT = """
+import numpy as np
+import distfreeuq as dfu
+
+probs = np.full((30, 2), 0.5)
+labels = np.arange(30) % 2
+fit = dfu.split_conformal(probs, labels, rng=0)
+rank: int = fit.rank
+sets: dfu.PredictionSets = fit.predict(probs, rng=0)
+axes = dfu.plots.set_sizes(sets)
+verdicts = dfu.theorems.verify("aps-uniform").verdicts
+"""
+
+
+def test_type_checkers_know_the_public_names(tmp_path):
+    pytest.importorskip("mypy")
+    (tmp_path / "right.py").write_text(SCRIPT)
+    wrong = SCRIPT.replace("split_conformal", "split_conformall")
+    (tmp_path / "wrong.py").write_text(wrong.replace("set_sizes", "set_sizess"))
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent"),
+            *("--cache-dir", str(tmp_path / "cache"), "right.py", "wrong.py"),
+        ],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": str(Path(PACKAGE).parent)},
+    )
+    errors = [line for line in done.stdout.splitlines() if ": error:" in line]
+    assert len(errors) == 2, done.stdout + done.stderr
+    for line, name in zip(errors, ("split_conformall", "set_sizess"), strict=True):
+        assert line.startswith("wrong.py") and "[attr-defined]" in line
+        assert f'"{name}"' in line
 
 
 @pytest.mark.parametrize("name", CALLABLES)

@@ -9,14 +9,14 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
+from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq.results import read_only
 
 # Membership leans towards the inside by this much, relatively.
 _SLACK = 1e-12
 
 
-@register
+@register("box")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Box:
     """A confidence region of the weights, one interval per class.
@@ -108,7 +108,7 @@ class Box:
         return self
 
 
-@register
+@register("polytope")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Polytope:
     """The weights w >= 0 with ``lower @ w <= mu_high`` and ``upper @ w >= mu_low``.

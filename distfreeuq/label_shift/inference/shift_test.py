@@ -22,7 +22,7 @@ from distfreeuq._numerics.spd import factor_if_regular
 _RANK = 1e-13
 
 
-@register
+@register("shift-test")
 @dataclass(frozen=True, slots=True)
 class ShiftTest:
     """A test of "no label shift" (q = p), given that the shift is a label shift.
@@ -36,6 +36,14 @@ class ShiftTest:
     p_value : float
         If it is small, there is a shift: of the labels, or of more than the labels.
     method : str
+
+    Examples
+    --------
+    >>> import distfreeuq as dfu
+    >>> probs, labels = [[0.8, 0.2], [0.3, 0.7]] * 30, [0, 1] * 30
+    >>> test = dfu.bbse(probs, labels, probs[::2]).test()
+    >>> test.df, test.p_value < 1e-5
+    (1, True)
     """
 
     statistic: float

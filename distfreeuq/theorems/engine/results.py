@@ -37,7 +37,7 @@ Outcome = Literal["holds", "violated", "undecided", "caught", "missed"]
 """Experiments hold or are violated; controls are caught or missed; or undecided."""
 
 
-@register
+@register("theorem")
 @dataclass(frozen=True, slots=True)
 class TheoremRecord:
     """A theorem's words, as in `Theorem`, without its experiments."""
@@ -50,7 +50,7 @@ class TheoremRecord:
     family: str
 
 
-@register
+@register("claim")
 @dataclass(frozen=True, slots=True)
 class ClaimRecord:
     """What became of one claim.
@@ -96,6 +96,7 @@ class ClaimRecord:
         return claim_text(self.event, self.sense, self.bound, self.mean)
 
 
+@register("theorem-checks")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TheoremResult(Result):
     """Verdicts on theorems, and on the controls that show the checks have teeth.

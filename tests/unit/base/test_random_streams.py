@@ -139,8 +139,8 @@ def test_what_is_no_source_of_random_numbers(rng, got, score):
             lambda: dfu.split_conformal(PROBS, LABELS, score=score, rng=rng),
             "split_conf",
         ),
-        (lambda: fit.predict(PROBS, rng=rng), "ConformalResult.predict"),
-        (lambda: fit.p_values(PROBS, rng=rng), "ConformalResult.p_values"),
+        (lambda: fit.predict(PROBS, rng=rng), "SplitConformalResult.predict"),
+        (lambda: fit.p_values(PROBS, rng=rng), "SplitConformalResult.p_values"),
     ):
         with pytest.raises(
             InputError, match=f"The 'rng' parameter of {caller}.*{message}"

@@ -25,7 +25,6 @@ def listed() -> list[str]:
 def public() -> set[str]:
     """Return the public names of the package and of its public modules."""
     modules = [name for name in dfu.__all__ if hasattr(getattr(dfu, name), "__path__")]
-    modules += ["plots", "theorems"]  # imported when they are asked for
     names = set(dfu.__all__) - {*modules, "__version__"}
     for module in modules:
         names |= {f"{module}.{name}" for name in getattr(dfu, module).__all__}

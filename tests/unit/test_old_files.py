@@ -1,0 +1,77 @@
+"""Files of earlier versions load, and give the numbers that they gave then."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import distfreeuq as dfu
+from distfreeuq._base import format1, persistence
+
+FOLDER = Path(__file__).parents[1] / "files" / "format1"
+FILES = sorted(path.stem for path in FOLDER.glob("*.npz") if path.stem != "recorded")
+with np.load(FOLDER / "recorded.npz") as archive:
+    RECORDED = {name: archive[name] for name in archive.files}
+PROBS, LOGITS, TWO = RECORDED["probs"], RECORDED["logits"], RECORDED["two"]
+X, WEIGHTS = RECORDED["x"], RECORDED["w"]
+UNIFORMS = np.full(len(PROBS), 0.5)
+
+
+def predicted(name: str, fit: Any) -> Any:
+    """Return what was recorded under ``name.predict``, computed anew."""
+    if isinstance(fit, dfu.ConformalResult):
+        weights = (WEIGHTS,) if name == "covariate-shift-conformal" else ()
+        return fit.predict(PROBS, *weights, uniforms=UNIFORMS).mask
+    if name.startswith(("bins", "isotonic")):
+        return fit.predict(TWO if "two" in name else PROBS)
+    return fit.predict(LOGITS)
+
+
+AGAIN = {
+    "frame": lambda name, fit: (
+        fit.to_frame().select_dtypes("number").to_numpy(np.float64)
+    ),
+    "predict": predicted,
+    "confint": lambda name, fit: fit.confint(),
+    "adapt": lambda name, fit: fit.adapt(PROBS),
+    "weight": lambda name, fit: fit.weight(X),
+    "logits": lambda name, fit: fit.logits(X),
+}
+CASES = [key.rsplit(".", 1) for key in RECORDED if "." in key and RECORDED[key].size]
+
+
+def test_there_is_a_record_of_every_file():
+    assert len(FILES) == 58
+    assert {name for name, what in CASES if what == "frame"} == set(FILES)
+
+
+@pytest.mark.parametrize(("name", "what"), CASES, ids=".".join)
+def test_an_old_file_gives_the_numbers_of_its_day(name, what):
+    found = AGAIN[what](name, dfu.load(FOLDER / f"{name}.npz"))
+    np.testing.assert_array_equal(found, RECORDED[f"{name}.{what}"])
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_old_file_is_saved_as_a_new_one(name, tmp_path):
+    old = dfu.load(FOLDER / f"{name}.npz")
+    old.save(tmp_path / "new.npz")
+    assert str(dfu.load(tmp_path / "new.npz")) == str(old)
+
+
+def test_every_old_name_has_a_tag_of_its_own():
+    assert len(set(format1.TAGS.values())) == len(format1.TAGS)
+    for tag in format1.TAGS.values():
+        persistence._class_of(tag)
+
+
+def test_a_class_may_translate_the_fields_of_format_1(monkeypatch):
+    def renamed(fields: dict[str, Any]) -> dict[str, Any]:
+        return {**fields, "title": fields["title"] + ", translated"}
+
+    path, cls = FOLDER / "split-aps.npz", persistence._class_of("split-conformal")
+    monkeypatch.setattr(cls, "_from_format1", staticmethod(renamed), raising=False)
+    fit = dfu.load(path)
+    assert fit.title.endswith(", translated")
+    monkeypatch.undo()
+    assert dfu.load(path).title + ", translated" == fit.title
