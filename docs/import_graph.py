@@ -10,6 +10,7 @@ import ast
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,11 +77,14 @@ def read_sources(folder: Path = PACKAGE) -> dict[str, str]:
     }
 
 
+parse = cache(ast.parse)
+
+
 def read_imports(sources: Mapping[str, str]) -> list[Import]:
     """Return every import of one of these modules by another."""
     found = []
     for importer, text in sources.items():
-        for node, kind, function in _import_nodes(ast.parse(text)):
+        for node, kind, function in _import_nodes(parse(text)):
             for name in imported_names(node):
                 imported = module_of(name, sources)
                 if imported not in (None, importer):

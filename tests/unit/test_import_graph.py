@@ -141,7 +141,7 @@ def named_as_content(sources: Sources) -> set[str]:
     return {
         module
         for module, text in sources.items()
-        if module.rpartition(".")[2] in _definitions(ast.parse(text))
+        if module.rpartition(".")[2] in _definitions(import_graph.parse(text))
     }
 
 
@@ -156,7 +156,7 @@ def numerical_outside(sources: Sources) -> set[str]:
     for module, text in sources.items():
         if module.startswith(AT_HOME) or module == "distfreeuq.__init__":
             continue
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(import_graph.parse(text)):
             if not isinstance(node, ast.Import | ast.ImportFrom):
                 continue
             for name in import_graph.imported_names(node):
@@ -177,7 +177,7 @@ def calls_of_public(sources: Sources, public: Mapping[str, str]) -> set[str]:
     for module, text in sources.items():
         if module.startswith(MAY_CALL_PUBLIC):
             continue
-        tree = ast.parse(text)
+        tree = import_graph.parse(text)
         meaning = _meanings(tree, module)
         for caller, call in _calls(tree):
             name = _full_name(call.func, meaning)
