@@ -199,9 +199,10 @@ class _Others:
         self.part = np.zeros(self.probs.shape[0], dtype=np.int64)
 
     def choose(self, part: int, n_bins: int, free: list[int]) -> tuple[int, int] | None:
-        """Return the class and the number of cells below its split, None if none varies.
+        """Return the class and the number of cells below its split, or None.
 
-        The split that leaves the least variance of its own class's probability.
+        The split leaves the least variance of its own class's probability. None if no
+        class varies.
         """
         members = self.probs[self.part == part][:, free].astype(np.float64)
         n = members.shape[0]

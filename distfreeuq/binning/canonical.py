@@ -118,17 +118,17 @@ def fit_canonical(rows: BinningRows, settings: BinningSettings) -> CanonicalBinn
     n_bins = table.counts.shape[0]
     counts: FloatMatrix | IntArray = table.counts
     bin_counts = table.counts.sum(axis=1)
-    level, bound = settings.alpha, settings.bound
+    alpha, bound = settings.alpha, settings.bound
     effective = None
     if table.weighted is None:
         frequencies = divide(table.counts, bin_counts[:, None])
-        radii = multinomial_radii(table.counts, n_bins, level, bound)
+        radii = multinomial_radii(table.counts, n_bins, alpha, bound)
     else:
         weighted = WeightedCounts(*table.weighted, bin_counts)
         counts, effective = weighted.sums, read_only(weighted.effective)
         frequencies = weighted.frequencies
         radii = weighted_multinomial_radii(
-            weighted, settings.weight_bound, n_bins, level, bound
+            weighted, settings.weight_bound, n_bins, alpha, bound
         )
     return CanonicalBinning(
         counts=read_only(counts),

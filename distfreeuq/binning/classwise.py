@@ -201,18 +201,18 @@ def fit_classwise(rows: BinningRows, settings: BinningSettings) -> ClasswiseBinn
         other_labels = label_counts.sum(axis=2) - own_label
         by_event = np.stack([other_labels, own_label], axis=2)
     bin_counts = by_event.sum(axis=2)
-    level, bound = settings.alpha, settings.bound
+    alpha, bound = settings.alpha, settings.bound
     counts: FloatMatrix | IntMatrix = by_event[..., 1]
     effective = None
     if weights is None:
         frequencies = divide(by_event[..., 1], bin_counts)
-        radii = binomial_radii(by_event[..., 1], bin_counts, n_bins, level, bound)
+        radii = binomial_radii(by_event[..., 1], bin_counts, n_bins, alpha, bound)
     else:
         weighted, mean_probs = _weighted(bins, columns, labels, weights, bin_counts)
         counts, effective = weighted.sums[..., 1], read_only(weighted.effective)
         frequencies = weighted.frequencies[..., 1]
         radii = weighted_binomial_radii(
-            weighted, settings.weight_bound, n_bins, level, bound
+            weighted, settings.weight_bound, n_bins, alpha, bound
         )
     return ClasswiseBinning(
         counts=read_only(counts),

@@ -120,7 +120,7 @@ def read_options(
     n_classes = len(rows.classes)
     of_scores = mode != "canonical" or n_classes == 2
     n_bins = args.count(n_bins, "n_bins", low=1)
-    level = args.alpha(alpha)
+    alpha = args.alpha(alpha)
     renormalize = args.flag(renormalize, "renormalize")
     if renormalize and mode != "classwise":
         must = "False: only class-wise frequencies do not sum to one by themselves"
@@ -138,7 +138,7 @@ def read_options(
     settings = BinningSettings(
         scheme=Scheme(name, n_bins, fixed, schedule),
         mode=mode,
-        alpha=level,
+        alpha=alpha,
         bound=bound,
         weight_bound=limit,
         renormalize=renormalize,

@@ -123,12 +123,12 @@ def fit_top_label(rows: BinningRows, settings: BinningSettings) -> TopLabelBinni
     label_counts = label_counts.reshape(n_bins, 2, n_classes)
     by_event = label_counts.sum(axis=2)
     bin_counts = by_event.sum(axis=1)
-    level, bound = settings.alpha, settings.bound
+    alpha, bound = settings.alpha, settings.bound
     counts: FloatArray | IntArray = by_event[:, 1]
     effective = None
     if weights is None:
         frequencies = divide(by_event[:, 1], bin_counts)
-        radii = binomial_radii(by_event[:, 1], bin_counts, n_bins, level, bound)
+        radii = binomial_radii(by_event[:, 1], bin_counts, n_bins, alpha, bound)
     else:
         members = bins.assign(confidence)
         sums = sum_weights(members, right, weights, n_bins, 2)
@@ -136,7 +136,7 @@ def fit_top_label(rows: BinningRows, settings: BinningSettings) -> TopLabelBinni
         counts, effective = weighted.sums[:, 1], read_only(weighted.effective)
         frequencies = weighted.frequencies[:, 1]
         radii = weighted_binomial_radii(
-            weighted, settings.weight_bound, n_bins, level, bound
+            weighted, settings.weight_bound, n_bins, alpha, bound
         )
         means = mean_scores(confidence, members, weights, n_bins)
     mass = (bin_counts if weights is None else weighted.sums).sum()
