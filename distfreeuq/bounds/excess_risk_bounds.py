@@ -23,7 +23,7 @@ _SECOND_SHARES = np.array([0.5, 0.7, 0.8, 0.9, 0.95, 0.98])[:, None]
 
 
 class LossConstants(NamedTuple):
-    """What the bounds ask of a loss as a function of the inverse temperature alpha.
+    """What the bounds need to know of a loss in the inverse temperature alpha.
 
     Attributes
     ----------

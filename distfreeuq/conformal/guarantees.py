@@ -209,7 +209,7 @@ def independent_weights(
     Half of delta goes to the region of the weights, half to the box of the source
     prior.
     """
-    region = estimate._region(delta / 2)
+    region = estimate.region(delta / 2)
     counts = np.asarray(estimate.source_counts)
     low, high = bounds.clopper_pearson(
         counts, np.full(counts.shape, counts.sum()), delta / (2 * counts.size)

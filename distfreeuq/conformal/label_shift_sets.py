@@ -40,6 +40,7 @@ from distfreeuq.conformal.thresholds import (
     union_thresholds,
 )
 from distfreeuq.exceptions import DistFreeWarning
+from distfreeuq.guarantees import Guarantee
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.results import LabelShiftResult
 
@@ -270,7 +271,7 @@ def _read_region(
     if isinstance(given, LabelShiftResult):
         if given.known:
             args.invalid("label_weight", must, "known weights, which need no region")
-        region = given._region(delta)
+        region = given.region(delta)
     elif isinstance(given, Box | Polytope):
         region = given
     else:
@@ -310,21 +311,7 @@ def fit_label_shift(
     else:
         guarantee = guarantees.estimated_weights(alpha)
     _warn_infinite(calibration, thresholds, weights, alpha, None)
-    return LabelShiftConformalResult(
-        title="Label-shift conformal prediction sets",
-        thresholds=read_only(thresholds),
-        alpha=alpha,
-        confidence=None,
-        guarantee=guarantee,
-        further=(),
-        label_weight=read_only(weights),
-        weights_from="known" if estimate is None else estimate.method,
-        robust=False,
-        score_labels=read_only(calibration.labels),
-        ess=effective_sample_size(_finite(weights)[calibration.labels]),
-        pac_method=None,
-        **calibration.fields(),
-    )
+    return _result(calibration, thresholds, guarantee, alpha, weights, estimate)
 
 
 def fit_label_shift_pac(
@@ -339,29 +326,22 @@ def fit_label_shift_pac(
 
     `estimate` holds the target prior, if that is known and not only the weights.
     """
-    finite = _finite(weights)
     prior = None if estimate is None else estimate.target_prior
     threshold, pac_method = _pac_threshold(
-        calibration, finite, prior, alpha, 1.0 - confidence, generator
+        calibration, _finite(weights), prior, alpha, 1.0 - confidence, generator
     )
     thresholds = np.where(np.isinf(weights), np.inf, threshold)
+    guarantee = guarantees.label_shift_given_calibration(alpha, confidence, pac_method)
     _warn_infinite(calibration, thresholds, weights, alpha, pac_method)
-    return LabelShiftConformalResult(
-        title="Label-shift conformal prediction sets",
-        thresholds=read_only(thresholds),
-        alpha=alpha,
+    return _result(
+        calibration,
+        thresholds,
+        guarantee,
+        alpha,
+        weights,
+        estimate,
         confidence=confidence,
-        guarantee=guarantees.label_shift_given_calibration(
-            alpha, confidence, pac_method
-        ),
-        further=(),
-        label_weight=read_only(weights),
-        weights_from="known" if estimate is None else estimate.method,
-        robust=False,
-        score_labels=read_only(calibration.labels),
-        ess=effective_sample_size(finite[calibration.labels]),
         pac_method=pac_method,
-        **calibration.fields(),
     )
 
 
@@ -389,24 +369,46 @@ def fit_label_shift_union(
             calibration.scores, calibration.labels, region, alpha
         )
         _warn_infinite(calibration, thresholds, None, alpha, None)
+    guarantee = guarantees.union(region.finite_sample, alpha, delta)
     plug_in = None
     if estimate is not None and not estimate.singular:
-        plug_in = read_only(np.asarray(estimate.label_weight))
+        plug_in = estimate.label_weight
+    return _result(
+        calibration, thresholds, guarantee, alpha, plug_in, estimate, robust=True
+    )
+
+
+def _result(
+    calibration: CalibrationScores,
+    thresholds: FloatArray,
+    guarantee: Guarantee,
+    alpha: float,
+    weights: FloatArray | None,
+    estimate: LabelShiftResult | None,
+    *,
+    robust: bool = False,
+    confidence: float | None = None,
+    pac_method: str | None = None,
+) -> LabelShiftConformalResult:
+    ess = None
+    if weights is not None:
+        ess = effective_sample_size(_finite(weights)[calibration.labels])
+    source = "given region" if robust else "known"
+    if estimate is not None:
+        source = estimate.method
     return LabelShiftConformalResult(
-        title="Label-shift conformal prediction sets, robust",
+        title="Label-shift conformal prediction sets" + (", robust" if robust else ""),
         thresholds=read_only(thresholds),
         alpha=alpha,
-        confidence=None,
-        guarantee=guarantees.union(region.finite_sample, alpha, delta),
+        confidence=confidence,
+        guarantee=guarantee,
         further=(),
-        label_weight=plug_in,
-        weights_from="given region" if estimate is None else estimate.method,
-        robust=True,
+        label_weight=None if weights is None else read_only(weights),
+        weights_from=source,
+        robust=robust,
         score_labels=read_only(calibration.labels),
-        ess=None
-        if plug_in is None
-        else effective_sample_size(plug_in[calibration.labels]),
-        pac_method=None,
+        ess=ess,
+        pac_method=pac_method,
         **calibration.fields(),
     )
 

@@ -75,10 +75,9 @@ def union_thresholds(
     For class y it is the smallest score t at which no weight in the region lacks mass:
     max_w sum_k w_k c_k(t) <= 0 with c_k(t) = (1 - alpha)(n_k + 1{k = y}) - N_k(t),
     where N_k(t) counts class k's scores up to t. The maximum (a linear program, or the
-    largest value at a vertex for boxes and few classes) decreases in t, so that a
-    search finds it.
-    The thresholds of the classes lie close together: each search starts from the last
-    one's answer.
+    largest value at a corner for boxes and few classes) decreases in t, so that a
+    search finds it. The thresholds of the classes lie close together: each search
+    starts from the last one's answer.
     """
     n_classes, support = region.n_classes, support_function(region)
     candidates = np.unique(scores)

@@ -158,9 +158,9 @@ def solve_gauged(
         out[free] = regular.solve(right[free])
         return out
     values, vectors = np.linalg.eigh(part)
-    told = values > part.shape[0] * np.finfo(np.float64).eps * values[-1]
-    basis = vectors[:, told]
-    out[free] = (basis / values[told]) @ (basis.T @ right[free])
+    identified = values > part.shape[0] * np.finfo(np.float64).eps * values[-1]
+    basis = vectors[:, identified]
+    out[free] = (basis / values[identified]) @ (basis.T @ right[free])
     return out
 
 

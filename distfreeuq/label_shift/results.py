@@ -230,7 +230,7 @@ class LabelShiftResult(Result):
         if self.solution is None:
             raise InputError(
                 f"{self.method} has no weights here: its confusion matrix is singular. "
-                "rlls and mlls estimate weights nevertheless; region() holds as ever, "
+                "rlls and mlls estimate weights nevertheless; region() still holds, "
                 "and so does label_shift_conformal with robust=True."
             )
         return self.solution

@@ -97,10 +97,10 @@ def curvature_at(
         flat, inverse = absent, regular.solve(np.diag(unscale)) * unscale[:, None]
         return LikelihoodCurvature(matrix, mean, rows, flat, unseen, inverse)
     values, vectors = np.linalg.eigh(scaled)
-    told = values > _FLAT * values[-1]
-    flat = absent | (seen & (np.abs(vectors[:, ~told]) > 1e-6).any(axis=1))
-    half = unscale[:, None] * vectors[:, told]
-    inverse = (half / values[told]) @ half.T
+    identified = values > _FLAT * values[-1]
+    flat = absent | (seen & (np.abs(vectors[:, ~identified]) > 1e-6).any(axis=1))
+    half = unscale[:, None] * vectors[:, identified]
+    inverse = (half / values[identified]) @ half.T
     return LikelihoodCurvature(matrix, mean, rows, flat, unseen, inverse)
 
 
