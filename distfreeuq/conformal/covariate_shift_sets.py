@@ -13,7 +13,7 @@ from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, Ran
 from distfreeuq._base.arrays import describe
 from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import stream
-from distfreeuq._base.stored_state import check_floats, require
+from distfreeuq._base.stored_state import check_floats, check_masses, require
 from distfreeuq._numerics.quantiles import quantiles_with_atoms
 from distfreeuq.conformal.data import (
     CHOSEN_ELSEWHERE,
@@ -70,6 +70,7 @@ class CovariateShiftResult(ConformalResult):
     def _validate_state(self) -> None:
         ConformalResult._validate_state(self)
         check_floats(self, sample_weight=(self.n,))
+        check_masses(self.sample_weight, "sample_weight")
         is_ratio = isinstance(self.ratio, DensityRatioResult)
         require(self.ratio is None or is_ratio, "a density ratio or None")
 
