@@ -62,3 +62,9 @@ def check_indices(array: AnyArray, name: str, size: int) -> None:
 def check_finite(array: AnyArray, name: str) -> None:
     """Check that an array holds neither NaN nor infinities."""
     require(np.isfinite(array).all(), f"{name} without NaN and infinities")
+
+
+def check_masses(array: AnyArray, name: str) -> None:
+    """Check that an array holds probabilities or weights: finite, not negative."""
+    require(array.min(initial=0.0) >= 0.0, f"non-negative {name}")
+    check_finite(array, name)

@@ -51,6 +51,7 @@ class Intervals:
         check_floats(self, edges=(self.edges.size,))
         check_flags(self, strict=(self.edges.size,))
         check_ascending(self.edges, "edges")
+        check_ascending(self.edges_as(np.dtype(np.float64)), "strict edges first, all")
         check_finite(self.edges, "edges")
 
     @property

@@ -351,6 +351,9 @@ class BinningResult(Result):
         check_floats(self, radius=by_bin, frequencies=table, mean_probs=table)
         check_floats(self, low=table, high=table)
         require(self.counts.shape == table, "counts in all bins")
+        if self.shift is not None:
+            check_floats(self.shift, source_radius=by_bin, weight_radius=by_bin)
+            check_floats(self.shift, label_weight=(len(self.classes),))
 
     def _check_savable(self) -> None:
         if isinstance(self.partition, FunctionCells):

@@ -57,8 +57,8 @@ class SimplexCells:
         require((self.column >= 0).all(), "a column of non-negative numbers")
         # Every cell and every split but the root is the child of one split, which comes
         # before it: the tree has no cycles.
-        once = np.arange(-1 - n_splits, n_splits)
-        once = once[once != 0] if n_splits else once[:0]
+        cells, splits = np.arange(-self.n_bins, 0), np.arange(1, n_splits)
+        once = np.concatenate([cells, splits]) if n_splits else splits
         later = (self.child < 0) | (self.child > np.arange(n_splits)[:, None])
         is_tree = later.all() and np.array_equal(np.sort(self.child, axis=None), once)
         require(is_tree, "a tree of splits")

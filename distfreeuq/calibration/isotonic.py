@@ -12,7 +12,7 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_ascending, require
+from distfreeuq._base.stored_state import check_ascending, check_finite, require
 from distfreeuq._kernels import _softmax
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import count_blocks
@@ -77,6 +77,8 @@ class IsotonicResult(CalibrationResult):
             require(knots.shape == values.shape, "a value at each knot")
             check_ascending(knots, "knots")
             check_ascending(values, "values")
+            check_finite(knots, "knots")
+            check_finite(values, "values")
 
     def predict(self, logits: ArrayLike) -> FloatMatrix:
         """Calibrated probabilities, shape (n, K).

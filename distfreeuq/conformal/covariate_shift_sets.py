@@ -12,7 +12,7 @@ from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, Ran
 from distfreeuq._base.arrays import describe, read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import stream
-from distfreeuq._base.stored_state import check_floats, require
+from distfreeuq._base.stored_state import check_floats, check_masses, require
 from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.conformal import guarantees
 from distfreeuq.conformal.data import (
@@ -74,6 +74,7 @@ class CovariateShiftConformalResult(ConformalResult):
     def _validate_state(self) -> None:
         ConformalResult._validate_state(self)
         check_floats(self, sample_weight=(self.n,))
+        check_masses(self.sample_weight, "sample_weight")
         is_ratio = isinstance(self.ratio, DensityRatioResult)
         require(self.ratio is None or is_ratio, "a density ratio or None")
 

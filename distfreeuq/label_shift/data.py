@@ -11,7 +11,12 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments, UncheckedProbs
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats, check_indices, check_integers
+from distfreeuq._base.stored_state import (
+    check_floats,
+    check_indices,
+    check_integers,
+    check_masses,
+)
 from distfreeuq._numerics.row_sums import check_and_predict
 
 _Found = TypeVar("_Found")
@@ -48,6 +53,8 @@ class Samples:
             probs=(n, n_classes),
             probs_target=(len(self.probs_target), n_classes),
         )
+        check_masses(self.probs, "probs")
+        check_masses(self.probs_target, "probs_target")
         check_integers(self, labels=(n,))
         check_indices(self.labels, "labels", n_classes)
 

@@ -174,13 +174,14 @@ class LabelShiftResult(Result):
         if self.covariance is not None:
             check_floats(self, covariance=(n_classes, n_classes))
         require(np.shape(self.source_counts) == (n_classes,), "counts of all classes")
-        parts = (
-            self.confusion is None or len(self.confusion.target),
-            self.calibration is None or self.calibration.bias.size,
-            self.samples is None or self.samples.probs.shape[1],
-        )
-        agree = all(part is True or part == n_classes for part in parts)
-        require(agree, "the same classes in all parts")
+        widths = {n_classes}
+        if self.confusion is not None:
+            widths.add(len(self.confusion.target))
+        if self.calibration is not None:
+            widths.add(self.calibration.bias.size)
+        if self.samples is not None:
+            widths.add(self.samples.probs.shape[1])
+        require(widths == {n_classes}, "the same classes in all parts")
 
     @property
     def known(self) -> bool:
