@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +20,7 @@ from distfreeuq._base.array_types import (
 )
 from distfreeuq._base.arrays import describe, listed
 from distfreeuq._base.random_streams import stream
+from distfreeuq._base.user_warnings import warn_user
 from distfreeuq.binning.label_shift_bins import TargetWeights
 from distfreeuq.exceptions import DistFreeWarning
 from distfreeuq.label_shift.inference.regions import Box, Polytope
@@ -159,11 +159,10 @@ def read_target_weights(
         args.invalid("region", f"of {n_classes} classes", f"{region.n_classes}")
     box = region.ranges()
     if box.is_empty:
-        warnings.warn(
+        warn_user(
             f"no weights are compatible with the data at delta={delta:g}: label shift "
             "is contradicted, and nothing is claimed.",
             DistFreeWarning,
-            stacklevel=4,
         )
         box = Box(np.zeros(n_classes), np.full(n_classes, np.inf), False)
         return TargetWeights(used, box, None, source, delta, contradicted=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, RandomState
+from distfreeuq._base.user_warnings import warn_user
 from distfreeuq.binning.canonical import fit_canonical
 from distfreeuq.binning.classwise import fit_classwise
 from distfreeuq.binning.data import BinningRows, read_rows
@@ -184,9 +183,8 @@ def _warn_fewer(rows: BinningRows, n_bins: int, of_scores: bool) -> None:
         n_rows = rows.n_chose
         possible = min(n_bins, n_rows + 1)
     if possible < n_bins:
-        warnings.warn(
+        warn_user(
             f"{n_rows} rows cannot choose and fill {n_bins} bins: there will be "
             f"{possible}.",
             SmallCalibrationWarning,
-            stacklevel=4,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from distfreeuq._base.array_types import ArrayLike, FloatMatrix, IntArray
 from distfreeuq._base.arrays import listed
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import check_indices, check_integers, require
+from distfreeuq._base.user_warnings import warn_user
 from distfreeuq.calibration.data import describe_rows, read_new_logits, split_rows
 from distfreeuq.calibration.losses.temperature_loss import scaled_softmax
 from distfreeuq.calibration.results import CalibrationResult
@@ -117,11 +117,10 @@ class GroupwiseResult(CalibrationResult):
         matrix = read_new_logits(args, logits, self.classes)
         codes, unseen = self._codes(args, logits, matrix, groups)
         if unseen:
-            warnings.warn(
+            warn_user(
                 f"{len(unseen)} groups were not in the fit ({listed(unseen)}): their "
                 "rows are calibrated by the pooled map.",
                 UnseenGroupWarning,
-                stacklevel=2,
             )
         maps = np.append(self.which, POOLED)[codes]
         return apply_maps(matrix, maps, self.fits, self.pooled)

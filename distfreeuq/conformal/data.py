@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +17,7 @@ from distfreeuq._base.array_types import (
 )
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.random_streams import row_uniforms
+from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.quantiles import in_order
 from distfreeuq.conformal.nonconformity import NestedScore, as_score, true_label_scores
 from distfreeuq.exceptions import SmallCalibrationWarning
@@ -111,4 +111,4 @@ def warn_small(message: str) -> None:
     The call is that of a public function, which calls a fit, which calls the function
     that words the message.
     """
-    warnings.warn(message, SmallCalibrationWarning, stacklevel=5)
+    warn_user(message, SmallCalibrationWarning)

@@ -11,7 +11,7 @@ from distfreeuq import bounds
 from distfreeuq._base.array_types import FloatArray
 from distfreeuq.conformal.data import CalibrationScores
 from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least, at_most
-from distfreeuq.label_shift.inference.total_variation import total_variation_bound
+from distfreeuq.label_shift.inference.prior_distance import total_variation_bound
 from distfreeuq.label_shift.results import LabelShiftResult
 from distfreeuq.references import (
     CHOSEN_ELSEWHERE,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from distfreeuq._base.class_labels import name_classes
 from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import stream
 from distfreeuq._base.stored_state import check_floats, check_indices, check_integers
+from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.conformal import guarantees
 from distfreeuq.conformal.data import (
@@ -358,11 +358,10 @@ def fit_label_shift_union(
     """
     if region.is_empty:
         thresholds = np.full(len(calibration.classes), np.inf)
-        warnings.warn(
+        warn_user(
             f"no weights are compatible with the data at delta={delta:g}: label shift "
             "is contradicted, and every set will hold every label.",
             DistFreeWarning,
-            stacklevel=3,
         )
     else:
         thresholds = union_thresholds(

@@ -16,9 +16,10 @@ from distfreeuq._base.array_types import (
     RandomState,
 )
 from distfreeuq._base.arrays import describe, read_only
-from distfreeuq._base.class_labels import name_array
-from distfreeuq.binning.histogram import histogram_binning
+from distfreeuq.binning.data import BinningRows
+from distfreeuq.binning.histogram import fit_histogram
 from distfreeuq.binning.results import BinningResult
+from distfreeuq.binning.settings import read_options
 from distfreeuq.calibration.calibrators import CALIBRATORS
 from distfreeuq.calibration.data import make_rows
 from distfreeuq.calibration.results import CalibrationResult
@@ -235,11 +236,14 @@ def _fit_bins(
     weights: FloatArray | None,
     options: dict[str, Any],
 ) -> BinningResult:
-    shared: dict[str, Any] = {"sample_weight": weights, "classes": rows.classes}
     if len(rows.classes) > 2:
-        shared["mode"] = "top-label"
-    labels = name_array(rows.classes)[rows.codes]
-    return histogram_binning(probs, labels, **(shared | options))
+        options = {"mode": "top-label", **options}
+    binned, settings = read_options(
+        Arguments("histogram_binning"),
+        BinningRows(probs, rows.codes, rows.classes, weights),
+        **options,
+    )
+    return fit_histogram(binned, settings)
 
 
 def _read_calibrator_options(

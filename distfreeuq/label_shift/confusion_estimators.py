@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_classes
+from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq.exceptions import IdentificationWarning
 from distfreeuq.label_shift import guarantees
@@ -107,10 +107,9 @@ def bbse(
     )
     result = fit_confusion(samples, predictions, names, None)
     if result.raw is None:
-        warnings.warn(
+        warn_user(
             f"{result.notes[0]} rlls and mlls estimate weights nevertheless.",
             IdentificationWarning,
-            stacklevel=2,
         )
     return result
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_classes
+from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.mixture_likelihood import MixtureFit
 from distfreeuq.exceptions import DistFreeWarning, IdentificationWarning
@@ -145,7 +144,7 @@ def fit_mlls(
     notes = _notes(fit, confusion, p, curvature, classes)
     for kind, note in notes:
         if kind is not None:
-            warnings.warn(note, kind, stacklevel=3)
+            warn_user(note, kind)
     return LabelShiftResult(
         method="MLLS",
         classes=classes,

@@ -168,9 +168,13 @@ class LabelShiftResult(Result):
     def _validate_state(self) -> None:
         n_classes = len(self.classes)
         check_floats(self, source_prior=(n_classes,))
-        for name in ("raw", "clipped", "proportions", "slope_at_zero"):
-            if getattr(self, name) is not None:
-                check_floats(self, **{name: (n_classes,)})
+        if self.solution is not None:
+            shape = (n_classes,)
+            check_floats(
+                self.solution, raw=shape, label_weight=shape, target_prior=shape
+            )
+        if self.slope_at_zero is not None:
+            check_floats(self, slope_at_zero=(n_classes,))
         if self.covariance is not None:
             check_floats(self, covariance=(n_classes, n_classes))
         require(np.shape(self.source_counts) == (n_classes,), "counts of all classes")

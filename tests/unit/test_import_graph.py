@@ -23,27 +23,6 @@ spec.loader.exec_module(import_graph)
 SOURCES = import_graph.read_sources()
 Sources = Mapping[str, str]
 
-# What still breaks a rule; nothing may be added.
-KNOWN: dict[str, set[str]] = {
-    "named_as_content": {
-        "distfreeuq.binning.target_weights",
-        "distfreeuq.calibration.vector_loss",
-        "distfreeuq.label_shift.inference.total_variation",
-        "distfreeuq.theorems.scaling.temperature_intervals",
-    },
-    "crowded_folders": {"distfreeuq.calibration"},
-    "calls_of_public": {
-        "distfreeuq.assessment.several_calibrations: _one_split calls "
-        "distfreeuq.assess",
-        "distfreeuq.covariate_shift.data: learn_features calls "
-        "distfreeuq.indistinguishable_features",
-        "distfreeuq.covariate_shift.row_weights: weigh_rows calls "
-        "distfreeuq.density_ratio",
-        "distfreeuq.covariate_shift.weighted_calibration: _fit calls "
-        "distfreeuq.histogram_binning",
-    },
-}
-
 SHARED_NAMES = {"__init__", "data", "results", "guarantees", "summary"}
 MOST_FILES = 18
 
@@ -244,12 +223,12 @@ CHECKS = [
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_the_rule_holds(check):
-    assert check(SOURCES) - KNOWN.get(check.__name__, set()) == set()
+    assert check(SOURCES) == set()
 
 
 def test_public_functions_do_not_call_public_functions():
     found = calls_of_public(SOURCES, public_functions())
-    assert found - KNOWN.get("calls_of_public", set()) == set()
+    assert found == set()
 
 
 def test_every_package_has_a_layer_and_a_line_on_the_page():

@@ -6,12 +6,11 @@ that these very weights imply (theory page, 4.5); the intervals are its projecti
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from scipy import special
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
+from distfreeuq._base.user_warnings import warn_user
 from distfreeuq.exceptions import DistFreeWarning
 from distfreeuq.label_shift.confusion import Confusion
 
@@ -92,11 +91,10 @@ def anderson_rubin_intervals(confusion: Confusion, alpha: float) -> FloatMatrix:
     limit = test.limit(alpha)
     best = test.smallest(nnls(test.c, test.mu)[0])
     if test.statistic(best) > limit:
-        warnings.warn(
+        warn_user(
             f"no weights fit the data at alpha={alpha:g}: label shift is contradicted, "
             "and the intervals are the best-fitting weights alone.",
             DistFreeWarning,
-            stacklevel=4,
         )
         return np.column_stack([best, best])
     return np.array(

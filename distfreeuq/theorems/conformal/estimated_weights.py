@@ -13,12 +13,12 @@ from distfreeuq.conformal.label_shift_sets import label_shift_conformal
 from distfreeuq.conformal.thresholds import label_shift_thresholds, union_thresholds
 from distfreeuq.guarantees import Guarantee
 from distfreeuq.label_shift.confusion_estimators import bbse, rlls
-from distfreeuq.label_shift.inference.regions import Box
-from distfreeuq.label_shift.inference.total_variation import (
+from distfreeuq.label_shift.inference.prior_distance import (
     coverage_with_weights,
     total_variation,
     total_variation_bound,
 )
+from distfreeuq.label_shift.inference.regions import Box
 from distfreeuq.references import PODKOPAEV_RAMDAS_2021
 from distfreeuq.theorems.conformal.known_weights import BASICS, draw_sets
 from distfreeuq.theorems.conformal.split_coverage import FAMILY, covers

@@ -2,14 +2,14 @@
 
 from distfreeuq.theorems.scaling import (
     excess_risk,
+    sandwich_intervals,
     scaling_invariance,
     spoilt_confidence,
-    temperature_intervals,
 )
 
 THEOREMS = (
     *excess_risk.THEOREMS,
     *spoilt_confidence.THEOREMS,
     *scaling_invariance.THEOREMS,
-    *temperature_intervals.THEOREMS,
+    *sandwich_intervals.THEOREMS,
 )

@@ -17,7 +17,7 @@ from distfreeuq.references import ZHAO_2020
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 from distfreeuq.theorems.scaling.excess_risk import FAMILY
-from distfreeuq.theorems.scaling.temperature_intervals import likelihood_error
+from distfreeuq.theorems.scaling.sandwich_intervals import likelihood_error
 
 N_ROWS, N_CLASSES = 30, 4
 CHANGED, MOVED = "a decision changes", "the fit moves"

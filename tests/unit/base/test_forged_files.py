@@ -110,7 +110,7 @@ FORGERIES = [
     ("mlls", "samples.probs", put((0, 0), np.nan)),
     ("mlls", "samples.probs_target", put((0, 0), -0.5)),
     ("mlls", "calibration.bias", shorter),
-    ("mlls", "clipped", shorter),
+    ("mlls", "solution.label_weight", shorter),
     ("bbse", "confusion.joint", shorter),
     ("bbse", "covariance", shorter),
     # conformal results

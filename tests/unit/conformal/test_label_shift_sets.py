@@ -12,7 +12,7 @@ from distfreeuq.conformal.thresholds import (
     stratified_pac_threshold,
     union_thresholds,
 )
-from distfreeuq.label_shift.inference.total_variation import (
+from distfreeuq.label_shift.inference.prior_distance import (
     coverage_with_weights,
     total_variation,
     total_variation_bound,
