@@ -632,7 +632,7 @@ def mixed(z: int) -> int:
 
 
 def hash_rows(probs: FloatMatrix, key: int) -> FloatArray:
-    """Return a uniform per row: sums of products of halves, mixed; in Python's integers."""
+    """Return a uniform per row: products of halves, added and mixed."""
     n_classes = probs.shape[1]
     golden = 0x9E3779B97F4A7C15
     mask, half = (1 << 64) - 1, (1 << 32) - 1

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeVar
 
-from hypothesis import HealthCheck, find, settings
+from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
@@ -24,24 +24,24 @@ ALPHAS = st.sampled_from(
     [Fraction(k, 60) for k in (1, 3, 6, 10, 12, 15, 20, 24, 30, 40, 45, 54, 59)]
 )
 
-_SETTINGS = settings(
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
-
 
 def counterexample(
     cases: st.SearchStrategy[Case],
     violates: Callable[[Case], bool],
     examples: int,
+    phases: tuple[Phase, ...] = (Phase.generate, Phase.shrink),
 ) -> Case | None:
-    """Return the simplest case found that violates the claim, or None."""
+    """Return a case that violates the claim, the simplest if it is shrunk; or None."""
+    how = settings(
+        max_examples=examples,
+        phases=phases,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
     try:
-        return find(
-            cases, violates, settings=settings(_SETTINGS, max_examples=examples)
-        )
+        return find(cases, violates, settings=how)
     except NoSuchExample:
         return None
 
@@ -49,7 +49,7 @@ def counterexample(
 def assert_holds(
     cases: st.SearchStrategy[Case], violates: Callable[[Case], bool], examples: int
 ) -> None:
-    """Search, and fail with the case that was found."""
+    """Search, and fail with the simplest case that was found."""
     found = counterexample(cases, violates, examples)
     assert found is None, f"the claim is violated by {found}"
 
@@ -58,5 +58,5 @@ def assert_caught(
     cases: st.SearchStrategy[Case], violates: Callable[[Case], bool], examples: int
 ) -> None:
     """Search for what is broken, with the same cases: it must be found."""
-    found = counterexample(cases, violates, examples)
+    found = counterexample(cases, violates, examples, (Phase.generate,))
     assert found is not None, "the broken variant was not caught"

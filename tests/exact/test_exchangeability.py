@@ -72,6 +72,11 @@ Covers = Callable[[Sequence[Row], Row, Fraction], bool]
 """Whether the set fitted on some rows holds the label of another."""
 
 
+def others(rows: Sequence[Row], i: int) -> list[Row]:
+    """Return the rows that are calibration rows when the i-th is new."""
+    return [*rows[:i], *rows[i + 1 :]]
+
+
 def coverage_gap(case: Case, covers: Covers, weights: Sequence[int]) -> Fraction:
     """Return coverage less 1 - alpha; zero where no row can be the new one."""
     total = sum(weights)
@@ -80,8 +85,7 @@ def coverage_gap(case: Case, covers: Covers, weights: Sequence[int]) -> Fraction
     covered = sum(
         weight
         for i, weight in enumerate(weights)
-        if weight
-        and covers(case.rows[:i] + case.rows[i + 1 :], case.rows[i], case.alpha)
+        if weight and covers(others(case.rows, i), case.rows[i], case.alpha)
     )
     return Fraction(covered, total) - (1 - case.alpha)
 
@@ -132,7 +136,7 @@ def test_sets_that_are_never_empty_cover():
 def by_scores(
     fit: Callable[[np.ndarray, Fraction], float], below: Callable[[float, float], bool]
 ) -> Covers:
-    """Return split sets of LAC scores with a threshold and a comparison of one's own."""
+    """Return split sets of LAC scores with a threshold and comparison of one's own."""
 
     def covers(rows: Sequence[Row], new: Row, alpha: Fraction) -> bool:
         scores = np.sort([1.0 - row.probs[row.label] for row in rows])
@@ -362,7 +366,7 @@ def test_one_threshold_for_all_classes_is_caught():
     )
 
 
-# --------------------------------------------------- covariate shift: weights of the rows
+# ------------------------------------------------ covariate shift: weights of the rows
 
 
 def covariate_shift(weight_of_new: Callable[[int], float]) -> Covers:
@@ -399,7 +403,7 @@ def test_a_wrong_weight_of_the_new_row_is_caught(weight):
     assert_caught(CASES, lambda case: weighted_gap(case, covers) < -SLACK, 2 * EXAMPLES)
 
 
-# -------------------------------------------------------------------------------- p-values
+# --------------------------------------------------------------------------- p-values
 
 LEVELS = [Fraction(k, 60) for k in (1, 5, 6, 10, 12, 15, 20, 30, 40, 59)]
 
@@ -412,7 +416,7 @@ def too_small(
     if total == 0:
         return False
     values = [
-        p_value(case.rows[:i] + case.rows[i + 1 :], row) if mass else 1.0
+        p_value(others(case.rows, i), row) if mass else 1.0
         for i, (row, mass) in enumerate(zip(case.rows, masses, strict=True))
     ]
     return any(

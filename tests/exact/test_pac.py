@@ -26,7 +26,7 @@ EXAMPLES = 60
 
 
 class Law(NamedTuple):
-    """Masses of the scores 0, 1/4, 2/4, ..., in 24ths; a sample size, and the levels."""
+    """Masses of the scores 0, 1/4, 2/4 in 24ths; a sample size, and the levels."""
 
     masses: tuple[int, ...]
     n: int
@@ -215,7 +215,7 @@ def test_class_wise_frequencies_without_a_bound_are_caught():
     )
 
 
-# --------------------------------------------- which of two procedures: chosen in advance
+# ----------------------------------------- which of two procedures: chosen in advance
 
 # The rare class scores high always, the common one seldom; at the low threshold
 # coverage is just below 1 - alpha. Rejection fails where the rare class is short of

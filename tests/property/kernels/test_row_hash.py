@@ -1,4 +1,4 @@
-"""Uniforms that belong to the rows: kernel against twin, and a function of rows alone."""
+"""Uniforms that belong to the rows: kernel against twin, functions of rows."""
 
 import numpy as np
 from hypothesis import given
