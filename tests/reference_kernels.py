@@ -621,3 +621,28 @@ def apply_curves(
     uniform = np.full_like(each, 1.0 / len(curves))
     np.divide(each, sums, out=uniform, where=sums > 0.0)
     return uniform.astype(probs.dtype)
+
+
+def mixed(z: int) -> int:
+    """Return the finaliser of SplitMix64."""
+    mask = (1 << 64) - 1
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+    return z ^ (z >> 31)
+
+
+def hash_rows(probs: FloatMatrix, key: int) -> FloatArray:
+    """Return a uniform per row: products of halves, added and mixed."""
+    n_classes = probs.shape[1]
+    golden = 0x9E3779B97F4A7C15
+    mask, half = (1 << 64) - 1, (1 << 32) - 1
+    keys = [mixed((key + (k + 1) * golden) & mask) for k in range(n_classes + 1)]
+    out = []
+    for row in probs.astype(np.float64) + 0.0:
+        total = 0
+        for bits, own in zip(row.view(np.uint64).tolist(), keys, strict=False):
+            low = (bits + own) & half
+            high = ((bits >> 32) + (own >> 32)) & half
+            total += low * high
+        out.append((mixed((total & mask) ^ keys[n_classes]) >> 11) * 2.0**-53)
+    return np.array(out)

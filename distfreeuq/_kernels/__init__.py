@@ -16,6 +16,7 @@ FAMILIES = (
     "_mixture",
     "_quantile",
     "_root_search",
+    "_row_hash",
     "_row_stats",
     "_scores",
     "_softmax",

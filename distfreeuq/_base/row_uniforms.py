@@ -1,0 +1,125 @@
+"""Uniforms for randomised scores: drawn in order, or belonging to the rows themselves.
+
+With an integer seed a row's uniform is a keyed hash of the row, under one key that the
+fit keeps and prediction uses. A randomised score is then one fixed function of the row,
+so that calibration and new rows stay exchangeable given the seed, and the same row has
+the same set today, tomorrow, alone or in any batch. Two keys, or a hash on one side
+only, would lose coverage where rows repeat (theory page, 12.8).
+
+A Generator is drawn from in order: fresh uniforms for every row, in calibration and in
+prediction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from distfreeuq._base.array_types import FloatArray, FloatMatrix, RandomState
+from distfreeuq._base.arrays import as_items, describe, shape_of
+from distfreeuq._base.random_streams import stream
+from distfreeuq._kernels import _row_hash
+from distfreeuq._kernels.threads import threads_for
+
+if TYPE_CHECKING:
+    from distfreeuq._base.arguments import Arguments
+
+
+@dataclass(frozen=True, slots=True)
+class RowKey:
+    """What makes a row's uniform: a key, and whether it hashes the row or its id."""
+
+    key: int
+    by_id: bool
+
+
+def read_row_key(rng: RandomState, ids: Any, caller: str) -> RowKey | None:
+    """Return the key of a fit: of an integer seed, or wherever rows have ids."""
+    seeded = isinstance(rng, int | np.integer | np.random.SeedSequence)
+    if ids is None and not seeded:
+        return None
+    generator = stream(rng, "fit", caller)
+    return RowKey(int(generator.integers(1 << 64, dtype=np.uint64)), ids is not None)
+
+
+def fit_uniforms(
+    args: Arguments, probs: FloatMatrix, rng: RandomState, ids: Any
+) -> tuple[FloatArray, RowKey | None]:
+    """Return the uniforms of calibration rows, and the key if they have one."""
+    key = read_row_key(rng, ids, args.caller)
+    if key is None:
+        return stream(rng, "fit", args.caller).random(probs.shape[0]), None
+    return hashed_uniforms(args, probs, key, ids), key
+
+
+def new_uniforms(
+    args: Arguments,
+    probs: FloatMatrix,
+    key: RowKey | None,
+    rng: RandomState,
+    ids: Any,
+) -> FloatArray:
+    """Return the uniforms of new rows, in the way of the fit."""
+    if key is None:
+        if ids is not None:
+            args.invalid("ids", "None, as in the fit", describe(ids))
+        if isinstance(rng, int | np.integer | np.random.SeedSequence):
+            must = (
+                "a numpy.random.Generator or None, because the fit was made without an "
+                "integer seed: with one, uniforms belong to the rows and no rng is "
+                "needed here"
+            )
+            args.invalid("rng", must, describe(rng))
+        return stream(rng, "predict", args.caller).random(probs.shape[0])
+    if rng is not None and read_row_key(rng, ids, args.caller) != key:
+        must = (
+            "left out, because the fit was made with a seed of its own and new rows "
+            "have their uniforms from it"
+        )
+        args.invalid("rng", must, describe(rng))
+    if (ids is None) == key.by_id:
+        must = "given, as in the fit" if key.by_id else "None, as in the fit"
+        args.invalid("ids", must, "None" if ids is None else describe(ids))
+    return hashed_uniforms(args, probs, key, ids)
+
+
+def hashed_uniforms(
+    args: Arguments, probs: FloatMatrix, key: RowKey, ids: Any
+) -> FloatArray:
+    """Return a uniform per row: a hash of the row, or of its id."""
+    n, n_classes = probs.shape
+    if key.by_id:
+        return hashed_ids(args, ids, n, key.key)
+    out = np.empty(n)
+    keys = np.empty(n_classes + 1, dtype=np.uint64)
+    _row_hash._hash_rows(probs, key.key, keys, out, threads_for(probs.size))
+    return out
+
+
+def hashed_ids(args: Arguments, ids: Any, n: int, key: int) -> FloatArray:
+    """Return a uniform per id: an integer or a text each."""
+    array = args.array(ids, "ids", "integers or texts")
+    if array.ndim != 1 or array.shape[0] != n:
+        args.invalid("ids", f"of length {n}", shape_of(array))
+    texts = _as_bytes(args, as_items(array))
+    secret = key.to_bytes(8, "little")
+    digests = b"".join(
+        hashlib.blake2b(text, digest_size=8, key=secret).digest() for text in texts
+    )
+    bits = np.frombuffer(digests, dtype="<u8")
+    return np.asarray((bits >> np.uint64(11)) * 2.0**-53)
+
+
+def _as_bytes(args: Arguments, items: Iterable[Any]) -> Iterable[bytes]:
+    for row, item in enumerate(items):
+        if isinstance(item, str):
+            yield b"s" + item.encode("utf-8", "surrogatepass")
+        elif isinstance(item, int | np.integer) and not isinstance(item, bool):
+            yield b"i" + str(int(item)).encode()
+        else:
+            must = "integers or texts, one per row"
+            args.invalid("ids", must, f"{describe(item)} at row {row}")
