@@ -39,16 +39,13 @@ def openmp_flags() -> list[str]:
 
 
 def simd_flags() -> list[str]:
-    """Return the flags for `omp simd` pragmas without OpenMP's threads, if there are any.
+    """Return the flags for `omp simd` pragmas without threads, if there are any.
 
     These pragmas say in which order sums may be taken: with them, results do not depend
     on whether OpenMP was there.
     """
-    if sys.platform != "win32" and links(
-        ["-fopenmp-simd"], "int main(void) { return 0; }\n"
-    ):
-        return ["-fopenmp-simd", "-DSIMD_PRAGMAS"]
-    return []
+    known = links(["-fopenmp-simd"], "int main(void) { return 0; }\n")
+    return ["-fopenmp-simd", "-DSIMD_PRAGMAS"] if known else []
 
 
 openmp = openmp_flags()

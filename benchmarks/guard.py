@@ -27,7 +27,7 @@ STORED = Path(__file__).parent / "instructions.json"
 ROWS = 300
 TOLERANCE = 0.03
 CALL_TOLERANCE = 0.15
-"""Of calls on small inputs, most of which is Python's own work."""
+"""Share by which calls on small inputs may grow: most of them is Python's own work."""
 
 MARKS = """
 #include <valgrind/callgrind.h>

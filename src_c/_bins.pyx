@@ -2,7 +2,12 @@
 
 Places in the unit interval are looked up in a table of equal buckets: bucket
 floor(value * size), with a size that is a power of two, so that the product is exact and a
-value in a lower bucket is smaller, whatever the rounding.
+value in a lower bucket is smaller, whatever the rounding. Without the table, by searching all
+edges, in nanoseconds per value (n = 100,000, one thread, min of 60):
+
+    edges         14            199           9999
+    assign        1.0 -> 3.8    1.5 -> 9.7    7.2 -> 24
+    tabulate      2.4 -> 7.3    2.3 -> 13     8.7 -> 30
 """
 
 from cython cimport floating
@@ -242,7 +247,9 @@ def _take_rows_of_bins(
     _fill_table(first_edge, n_edges, table)
     for b in prange(threads, nogil=True, num_threads=threads, schedule="static"):
         start = b * n // threads
-        if K == 2:  # by far the most common: the compiler unrolls the copy
+        # By far the most common, and the compiler unrolls the copy. Without this:
+        # 1.19 -> 1.43 ns per value at 14 edges (n = 100,000, min of 60).
+        if K == 2:
             _take_block(
                 &values[start], values.strides[0] // <ptrdiff_t>sizeof(floating),
                 (b + 1) * n // threads - start, first_edge, first, &rows[0, 0], 2,

@@ -1,7 +1,7 @@
-"""Label shift: confusion matrices, mixture likelihoods and their calibration, by rows.
+"""Sums by class, mixture likelihoods and their calibration, by rows of probabilities.
 
-The arithmetic is in label_shift.h; here rows are dealt out to threads. Sums are over blocks
-of rows, one partial sum each, as many as the caller gives: he adds them up in their order,
+The arithmetic is in mixture.h; here rows are dealt out to threads. Sums are over blocks of
+rows, one partial sum each, as many as the caller gives; the caller adds them in their order,
 so that the number of threads changes nothing.
 """
 

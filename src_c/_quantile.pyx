@@ -93,7 +93,7 @@ def _select_by_label(
     const int64_t[::1] ranks,
     double[::1] out,
 ):
-    """Of the values with label k, the ranks[k]-th smallest; +inf if they are fewer."""
+    """The ranks[k]-th smallest of the values with label k; +inf if they are fewer."""
     cdef ptrdiff_t n = values.shape[0], n_labels = ranks.shape[0]
     cdef int failed
     if n_labels == 0:

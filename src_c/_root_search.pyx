@@ -1,8 +1,11 @@
 """Searches for where increasing functions pass zero, one per group of rows.
 
 A pass over the rows gives every group's gradient and curvature; between passes, this decides
-who is done and where the others look next. Few numbers, but a fit of a thousand rows spends
-less on its passes than NumPy would on these.
+which groups are done and where the others look next. These are few numbers, but a fit of a
+thousand rows spends less on its passes than NumPy would on them. Without this module, with
+the same search in NumPy: 0.18 -> 0.36 ms for `temperature_scaling` at n = 1000, K = 10, and
+0.24 -> 0.50 ms for `classwise_temperature_scaling`; 0.65 -> 0.89 and 0.85 -> 1.18 ms at
+n = 10,000 (one thread, min of 150).
 """
 
 from libc.math cimport INFINITY, NAN, fabs, isnan, log, sqrt
@@ -25,7 +28,7 @@ cdef enum:
     WIDTH  # of the bracket then, on the log scale
     N_STATE
 
-cdef int PATIENCE = 4
+cdef int PATIENCE = 4  # steps that may leave the bracket wider than half
 
 
 def _start_searches(

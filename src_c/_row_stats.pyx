@@ -1,4 +1,6 @@
-"""Assessment: one read of a matrix of probabilities, then sums in bins.
+"""Statistics of rows of probabilities, in one read, and sums of them in bins.
+
+The arithmetic is in row_stats.h.
 
 Sums over rows are taken in blocks, as many as the output has room for, so that they do not
 depend on the number of threads.
@@ -35,8 +37,8 @@ def _read_rows(
     double[::1] brier,
     int threads,
 ):
-    """Of each row: is the predicted class the label? That class, its probability, the
-    label's, and the Brier score.
+    """For each row: whether the predicted class is the label, that class, its
+    probability, the label's, and the Brier score.
 
     Outputs other than `hits` may be of length 0: then they are left out. Rows are checked
     on the way: returns the first that is no probability vector within the tolerance, or

@@ -90,7 +90,7 @@ def _sum_temperature_losses(
     int threads,
 ):
     """Add to sums (B, G, 5) loss, gradient and curvature in alphas (G,), squared scores,
-    and the weight of rows whose label has not the largest logit.
+    and the weight of misclassified rows.
 
     An empty `confidence` is left alone; one as long as the rows receives their largest
     probabilities.

@@ -19,8 +19,15 @@ ALWAYS_INLINE void take_weights(const double *RESTRICT base, const uint16_t *RES
             weight[i - start][s] = base[i] * (double)counts[s * n + i];
 }
 
-/* Adds A' W to sums (C, SAMPLES): row i of A has the values of entries first[i] up to
-   first[i+1], each in the cell named with it. */
+/* Adds A' W to sums, where W is weight[i][s] as above.
+
+     first    in       (n + 1,), row i of the sparse A has the entries first[i] .. first[i+1]-1
+     cells    in       cell of each entry, its column in A
+     values   in       value of each entry
+     base     in       (n,), weights of the rows
+     counts   in       (SAMPLES, n), how often a sample drew a row
+     n        in       number of rows
+     sums     in, out  (C, SAMPLES) */
 VECTOR_CLONES
 static void sum_cells_of_samples(const int64_t *first, const int32_t *cells,
                                  const double *values, const double *base,
@@ -54,6 +61,7 @@ static void sum_cells_of_samples(const int64_t *first, const int32_t *cells,
 #undef REAL
 #undef NAMED
 
-#define sum_columns_of_samples(probs, ...) CALL_BY_TYPE(sum_columns_of_samples, probs, __VA_ARGS__)
+#define sum_columns_of_samples(probs, ...) \
+    CALL_BY_TYPE(sum_columns_of_samples, probs, __VA_ARGS__)
 
 #endif

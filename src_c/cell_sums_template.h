@@ -1,7 +1,12 @@
 /* Compiled twice by cell_sums.h, with REAL = float and double. */
 
-/* Adds the weighted rows start .. stop-1 to their cells' K totals; a negative cell is
-   none. */
+/* Adds the weighted rows start .. stop-1 to the totals of their cells.
+
+     rows         in       (n, K), row by row
+     cells        in       (n,); a negative cell is none
+     weights      in       (n,), of the rows
+     start, stop  in       the rows that are done
+     totals       in, out  (C, K) */
 VECTOR_CLONES
 static void NAMED(sum_cells)(const REAL *rows, ptrdiff_t K, const int64_t *cells,
                              const double *weights, ptrdiff_t start, ptrdiff_t stop,

@@ -1,8 +1,14 @@
 /* Compiled twice by curves.h, with REAL = float and double.
 
-   Each class's curve at its column, rows divided by their sum; rows on which all curves are 0
-   become uniform. A single curve is that of column 1 of two. Points of curve c stand at
-   ends[c] .. ends[c+1]-1. `scratch` has room for K doubles. */
+   Applies each class's curve to its column, and divides rows by their sum; rows on which all
+   curves are 0 become uniform. A single curve is that of column 1 of two.
+
+     probs          in   (n, K), row by row
+     knots, values  in   points of all curves; those of curve c are ends[c] .. ends[c+1]-1
+     ends           in   (n_curves + 1,)
+     start, stop    in   the rows that are done: start .. stop-1
+     scratch             room for K doubles
+     out            out  (n, K) */
 static void NAMED(apply_curves)(const REAL *probs, ptrdiff_t K, const double *knots,
                                 const double *values, const int64_t *ends,
                                 ptrdiff_t n_curves, ptrdiff_t start, ptrdiff_t stop,

@@ -1,9 +1,16 @@
 /* Compiled twice by linear_softmax.h, with REAL = float and double.
-   `logits` is row-major with K columns; rows start .. stop-1 are done. Functions that need
-   room of their own return -1 if there is none. */
+   Kernels return -1 if there is no memory for a block of rows, else 0. Their arguments:
 
-/* Of at most LANES rows: probabilities in lanes of `scores` (K, lanes), the
-   labels' losses, and the rows themselves in lanes of `z`. */
+     logits       in       (n, K), row by row
+     labels       in       (n,)
+     weights      in       (n,), of the rows
+     coef, bias   in       (K, K) and (K,)
+     start, stop  in       the rows that are done: start .. stop-1
+     sums         in, out  what is added to
+     out          out      (n, K) probabilities */
+
+/* Fills, for at most LANES rows, the probabilities in lanes of `scores` (K, LANES), the
+   labels' losses (LANES,), and the rows themselves in lanes of `z` (K, LANES). */
 ALWAYS_INLINE void NAMED(map_rows)(const REAL *rows, ptrdiff_t K, int n_rows,
                                    const int64_t *labels, const double *coef,
                                    const double *bias, double *RESTRICT z,
@@ -23,8 +30,9 @@ ALWAYS_INLINE void NAMED(map_rows)(const REAL *rows, ptrdiff_t K, int n_rows,
         loss[r] = log_sum[r] - away[r];
 }
 
-/* A block of rows: features (z, 1) and probabilities, both row by row and padded to whole
-   tiles; returns the weighted sum of the labels' losses. `lanes` has room for 2 K lanes. */
+/* Fills a block of n_rows rows from `first` on: features (z, 1) and probabilities, both row
+   by row and padded to whole tiles. Returns the weighted sum of the labels' losses. `lanes`
+   has room for 2 K LANES numbers. */
 ALWAYS_INLINE double NAMED(fill_block)(const REAL *logits, ptrdiff_t K, ptrdiff_t first,
                                        ptrdiff_t n_rows, const int64_t *labels,
                                        const double *weights, const double *coef,
@@ -53,8 +61,8 @@ ALWAYS_INLINE double NAMED(fill_block)(const REAL *logits, ptrdiff_t K, ptrdiff_
     return total;
 }
 
-/* Add the weighted NLL to sums[0], and its gradient in the rows (coef_k, bias_k) to the K (K+1)
-   numbers after it. */
+/* Adds the weighted NLL to sums[0], and its gradient in the rows (coef_k, bias_k) to the
+   K (K+1) numbers after it. */
 VECTOR_CLONES
 static int NAMED(add_linear_nll)(const REAL *logits, ptrdiff_t K, const int64_t *labels,
                                  const double *weights, const double *coef,
@@ -85,10 +93,10 @@ static int NAMED(add_linear_nll)(const REAL *logits, ptrdiff_t K, const int64_t 
     return 0;
 }
 
-/* What the Hessian is made of: sums (K (K+1) / 2, (K+1) (K+2) / 2) over the rows of
+/* Adds what the Hessian is made of: sums (K (K+1) / 2, (K+1) (K+2) / 2) over the rows of
      w (p_j [j = k] - p_j p_k)  times  x_a x_b,   x = (z, 1),
-   for pairs j <= k and a <= b in the order of a matrix's upper triangle. With `scores`, as many
-   rows again hold the sums of w^2 (p_j - y_j) (p_k - y_k) times x_a x_b, y the label's unit
+   for pairs j <= k and a <= b in the order of a matrix's upper triangle. With `scores`, as
+   many rows again hold the sums of w^2 (p_j - y_j) (p_k - y_k) times x_a x_b, y the label's unit
    vector: the products of the gradient's summands. */
 VECTOR_CLONES
 static int NAMED(add_linear_products)(const REAL *logits, ptrdiff_t K,

@@ -9,10 +9,16 @@
 #include "vector_exp.h"
 #include "vector_log.h"
 
-/* Of rows start .. stop-1 of `design` (n, p) with targets t in [0, 1], and for each of r
-   weightings (n, r) with parameters (r, p): add to sums (r, 1 + p) the weighted loss
+/* Adds, for each of r weightings of the rows with parameters of its own, the weighted loss
      log(1 + exp(v)) - t v   with   v = row . parameters
-   and its gradient. */
+   and its gradient.
+
+     design       in       (n, p), row by row
+     targets      in       (n,), t in [0, 1]
+     weights      in       (n, r)
+     parameters   in       (r, p)
+     start, stop  in       the rows that are done: start .. stop-1
+     sums         in, out  (r, 1 + p) */
 VECTOR_CLONES
 static void add_logistic_losses(const double *design, ptrdiff_t p, const double *targets,
                                 const double *weights, ptrdiff_t r, const double *parameters,

@@ -3,7 +3,8 @@
    Few values: every pair is compared, which vectorises and has no branch to predict.
    Many: they are dealt into buckets by the logarithm of the value, about one to a bucket,
    and compared within their bucket only. Sums are exact, so that the way they are taken
-   cannot change a bit. */
+   cannot change a bit. Without the buckets, by sorting: 8.1 -> 174 us per row of 1000
+   values, 0.9 -> 13 us per row of 100 (min of 25). */
 #ifndef DISTFREEUQ_MASSES_ABOVE_H
 #define DISTFREEUQ_MASSES_ABOVE_H
 
@@ -17,7 +18,8 @@ ALWAYS_INLINE double on_grid(double p) { return (p + 1.0) - 1.0; }
 
 enum { FEW_LABELS = 2 * LANES };
 
-/* m <= FEW_LABELS. All arrays have room for whole LANES; what stands beyond m is meaningless. */
+/* For m <= FEW_LABELS. All arrays have room for whole LANES; what stands beyond m is
+   meaningless. */
 VECTOR_CLONES
 static void masses_above_few(const double *RESTRICT values, ptrdiff_t m,
                              double *RESTRICT mass_above, double *RESTRICT n_above)
@@ -115,7 +117,7 @@ static void deal_into_buckets(const double *values, ptrdiff_t m, groups g)
     }
 }
 
-/* Any m; values are not negative. */
+/* For any m; values are not negative. */
 static void masses_above_many(const double *values, ptrdiff_t m, double *mass_above,
                               double *n_above, groups g)
 {

@@ -1,4 +1,17 @@
-/* Compiled twice by mixture.h, with REAL = float and double. Arithmetic is double. */
+/* Compiled twice by mixture.h, with REAL = float and double. Arithmetic is double. The
+   kernels' arguments:
+
+     probs         in       (n, K), row by row
+     tolerance     in       how far from one the sum of a row may be
+     labels        in       (n,)
+     row_weight    in       (n,), or NULL where said: every row once
+     class_weight  in       (K,)
+     a, bias       in       slope, and (K,)
+     floor         in       smaller probabilities count as this positive normal number
+     start, stop   in       the rows that are done: start .. stop-1
+     sums          in, out  what is added to; it belongs to these rows alone
+     density, by_slope, predicted  out  (n,)
+     out           out      (n, K) */
 
 /* column = the k-th entries of MIXTURE_LANES rows. */
 ALWAYS_INLINE void NAMED(read_column)(const REAL *RESTRICT rows, ptrdiff_t K, ptrdiff_t k,
@@ -15,7 +28,8 @@ VECTOR_CLONES
 static ptrdiff_t NAMED(predict_rows)(const REAL *probs, ptrdiff_t K, double tolerance,
                                      ptrdiff_t start, ptrdiff_t stop, int64_t *predicted)
 {
-    for (; K <= MIXTURE_LANE_COLUMNS && start + MIXTURE_LANES <= stop; start += MIXTURE_LANES) {
+    const int in_lanes = K <= MIXTURE_LANE_COLUMNS;
+    for (; in_lanes && start + MIXTURE_LANES <= stop; start += MIXTURE_LANES) {
         const REAL *RESTRICT rows = probs + start * K;
         double x[MIXTURE_LANES], sum[MIXTURE_LANES] = {0.0}, low[MIXTURE_LANES] = {0.0};
         double top[MIXTURE_LANES], first[MIXTURE_LANES];

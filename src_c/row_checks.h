@@ -18,7 +18,9 @@
 #undef REAL
 #undef NAMED
 
-#define first_non_simplex_row(matrix, ...) CALL_BY_TYPE(first_non_simplex_row, matrix, __VA_ARGS__)
-#define first_non_finite_row(matrix, ...) CALL_BY_TYPE(first_non_finite_row, matrix, __VA_ARGS__)
+#define first_non_simplex_row(matrix, ...) \
+    CALL_BY_TYPE(first_non_simplex_row, matrix, __VA_ARGS__)
+#define first_non_finite_row(matrix, ...) \
+    CALL_BY_TYPE(first_non_finite_row, matrix, __VA_ARGS__)
 
 #endif

@@ -108,8 +108,8 @@ ALWAYS_INLINE ptrdiff_t NAMED(first_place)(const REAL *RESTRICT row, ptrdiff_t K
     return first;
 }
 
-/* The same of one long row; returns whether it is a probability vector. Sums are taken in
-   STRANDS strands, whatever the clone's vectors: all clones give the same bits. */
+/* Reads one long row in the same way; returns whether it is a probability vector. Sums are
+   taken in STRANDS strands, whatever the clone's vectors: all clones give the same bits. */
 ALWAYS_INLINE int NAMED(read_long_row)(const REAL *RESTRICT row, ptrdiff_t K,
                                        ptrdiff_t label, double tolerance, ptrdiff_t i,
                                        const int with_brier,
@@ -187,9 +187,15 @@ ALWAYS_INLINE ptrdiff_t NAMED(read_any_rows)(const REAL *probs, ptrdiff_t K,
     return -1;
 }
 
-/* All that the top-label metrics need of rows start .. stop-1, in one read; outputs as in
-   row_outputs. Returns the first row that is no probability vector within the tolerance,
-   where it stops, or -1. */
+/* All that the top-label metrics need of rows start .. stop-1, in one read. Returns the first
+   row that is no probability vector, where it stops, or -1.
+
+     probs, labels          in   (n, K) and (n,)
+     tolerance              in   how far from one the sum of a row may be
+     start, stop            in   the rows that are done
+     hits                   out  (n,)
+     predicted, confidence,
+     of_label, brier        out  (n,) each, or NULL; as in row_outputs */
 VECTOR_CLONES
 static ptrdiff_t NAMED(read_rows)(const REAL *probs, ptrdiff_t K, const int64_t *labels,
                                   double tolerance, ptrdiff_t start, ptrdiff_t stop,
@@ -220,7 +226,9 @@ ALWAYS_INLINE ptrdiff_t NAMED(bin_of)(REAL value, const REAL *edges, ptrdiff_t n
 ALWAYS_INLINE uint32_t NAMED(beyond)(const REAL *RESTRICT entries, ptrdiff_t stride,
                                      const int n, REAL first_edge)
 {
-    /* a table: shifts by s would not become vectors */
+    /* Shifts by s would not become vectors. Without this table: 207 -> 288 ns per row at
+       K = 1000, 30 -> 41 at K = 100; 15 -> 12.5 at K = 10, where rows are strided (min of
+       400, sum_class_gaps). */
     static const PLACE bit[STRANDS] = {1,       1 << 1,  1 << 2,  1 << 3, 1 << 4,  1 << 5,
                                        1 << 6,  1 << 7,  1 << 8,  1 << 9, 1 << 10, 1 << 11,
                                        1 << 12, 1 << 13, 1 << 14, 1 << 15};
@@ -347,9 +355,16 @@ ALWAYS_INLINE int NAMED(sum_long_gaps)(const REAL *RESTRICT row, ptrdiff_t K,
 }
 
 /* Adds to gaps[m][k] what rows start .. stop-1 have in bin m of class k: the sums of
-   weight * (entry - 1 if k is the label). Most entries of many are in the first bin: these
-   are added in vectors, and only the others are looked at one by one. Returns the first row
-   that is no probability vector, where it stops, or -1. */
+   weight * (entry - 1 if k is the label). Where classes are many, most entries are in the
+   first bin: these are added in vectors, and only the others are looked at one by one.
+   Returns the first row that is no probability vector, where it stops, or -1.
+
+     probs, labels  in       (n, K) and (n,)
+     weights        in       (n,), of the rows
+     tolerance      in       how far from one the sum of a row may be
+     edges          in       (n_edges,), the interior edges of the bins, ascending
+     start, stop    in       the rows that are done
+     gaps           in, out  (n_edges + 1, K) */
 VECTOR_CLONES
 static ptrdiff_t NAMED(sum_class_gaps)(const REAL *probs, ptrdiff_t K, const int64_t *labels,
                                        const double *weights, double tolerance,

@@ -3,7 +3,15 @@
    Scores are spread over their range: dealt into as many buckets as there are of them, by
    value, most buckets hold one or two, and little is left to sort. Where many fall into one
    bucket, they are dealt again by the bits of the value, which grow like its logarithm; and
-   what is then still together is merge-sorted, so that no input takes long. */
+   what is then still together is merge-sorted, so that no input takes long.
+
+   Nanoseconds per value at n = 10,000 (one thread, min of 200; argsort: NumPy's stable one,
+   and taking the values):
+
+                         here   without the bits   merge sort alone   argsort
+     uniform              4.2         4.2                47              47
+     1 - p, peaked rows   6.8          17                47              47
+     lognormal             10          52                47              47 */
 #ifndef DISTFREEUQ_SCORE_ORDER_H
 #define DISTFREEUQ_SCORE_ORDER_H
 

@@ -15,8 +15,8 @@ ALWAYS_INLINE int NAMED(is_simplex)(const REAL *RESTRICT row, ptrdiff_t K, doubl
     return fabs(sum - 1.0) <= tolerance && smallest >= 0.0;
 }
 
-/* The same of all rows of a block: each row has a lane of its own, so that no sum across
-   lanes is needed, which for few columns would cost more than everything else. */
+/* Are all of LANES rows probability vectors? Each row has a lane of its own, so that no sum
+   across lanes is needed, which for few columns would cost more than everything else. */
 ALWAYS_INLINE int NAMED(block_is_simplex)(const REAL *RESTRICT rows, ptrdiff_t K,
                                           double tolerance)
 {

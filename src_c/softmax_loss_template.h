@@ -1,5 +1,18 @@
 /* Compiled twice by softmax_loss.h, with REAL = float and double.
-   `logits` is row-major with K columns; rows start .. stop-1 are done. */
+   Their arguments, where they have them:
+
+     logits       in       (n, K), row by row
+     labels       in       (n,)
+     tops         in       (n,), the column of each row's largest logit
+     weights      in       (n,), of the rows
+     groups       in       (n,), each row's group, 0 .. n_groups - 1
+     alphas       in       (n_groups,), inverse temperatures
+     active       in       (n_groups,), groups that are not active are passed over
+     scale, bias  in       (K,) each
+     start, stop  in       the rows that are done: start .. stop-1
+     scratch               room that the caller allocates; size as said
+     sums         in, out  what is added to; a row of it belongs to these rows alone
+     out          out      (n, K) probabilities */
 
 /* Rows side by side, one per lane, take over where rows are short: the loop over a row of
    ten entries costs more to enter and to leave than what it computes. */
@@ -131,9 +144,8 @@ ALWAYS_INLINE void NAMED(sum_row)(int brier, const REAL *RESTRICT row, ptrdiff_t
     sums->q0[r] = q0, sums->q1[r] = q1, sums->q2[r] = q2;
 }
 
-/* Add each row's loss and derivatives in its group's alpha to that group's sums (G, 5),
-   and its weight if another logit is larger than its label's.
-   Groups that are not active are passed over. confidence[i] becomes the largest
+/* Adds each row's loss and derivatives in its group's alpha to that group's sums
+   (n_groups, N_SUMS), and its weight if it is misclassified. confidence[i] becomes the largest
    probability, unless confidence is NULL. */
 ALWAYS_INLINE void NAMED(add_temperature_losses)(
     int brier, const REAL *logits, ptrdiff_t K, const int64_t *labels, const int64_t *tops,
@@ -222,8 +234,8 @@ static void NAMED(add_brier)(const REAL *logits, ptrdiff_t K, const int64_t *lab
                                   alphas, active, start, stop, confidence, sums);
 }
 
-/* The derivative of the Brier score in alpha at first, first sqrt(2), 2 first, ..., added to
-   sums (G, n_points): what a search for all local minima looks at.
+/* Adds the derivative of the Brier score in alpha at first, first sqrt(2), 2 first, ... to
+   sums (n_groups, n_points): what a search for all local minima looks at.
 
    An exponential at twice the alpha is a square, and so the whole grid costs two of them per
    entry. The moments q of one alpha are the moments s of its double. `scratch` has room for
@@ -359,7 +371,7 @@ ALWAYS_INLINE double NAMED(exp_affine)(const REAL *RESTRICT row, ptrdiff_t K,
     return sum;
 }
 
-/* The same for LANES short rows, of which those from n_rows on repeat the last: exponentials
+/* Does this for LANES short rows, of which those from n_rows on repeat the last: exponentials
    in lanes of `scaled` (K, LANES), their sums, and the largest u. */
 ALWAYS_INLINE void NAMED(exp_affine_lanes)(const REAL *rows, ptrdiff_t K, ptrdiff_t n_rows,
                                            const double *RESTRICT scale,
@@ -399,8 +411,10 @@ ALWAYS_INLINE void NAMED(add_short_vector_nll)(const REAL *logits, ptrdiff_t K,
                                                const double *scale, const double *bias,
                                                ptrdiff_t start, ptrdiff_t stop, double *sums)
 {
-    double e[LANES * SOFTMAX_LANE_COLUMNS], sum[LANES], top[LANES], per_e[LANES], log_sum[LANES];
-    double by_scale[LANES * SOFTMAX_LANE_COLUMNS] = {0}, by_bias[LANES * SOFTMAX_LANE_COLUMNS] = {0};
+    double e[LANES * SOFTMAX_LANE_COLUMNS], per_e[LANES];
+    double sum[LANES], top[LANES], log_sum[LANES];
+    double by_scale[LANES * SOFTMAX_LANE_COLUMNS] = {0};
+    double by_bias[LANES * SOFTMAX_LANE_COLUMNS] = {0};
     for (ptrdiff_t i = start; i < stop; i += LANES) {
         const REAL *rows = logits + i * K;
         ptrdiff_t n_rows = stop - i < LANES ? stop - i : LANES;
@@ -443,7 +457,7 @@ ALWAYS_INLINE void NAMED(add_short_vector_nll)(const REAL *logits, ptrdiff_t K,
         }
 }
 
-/* Vector scaling: add the weighted NLL to sums[0], its gradient in the scales to
+/* Vector scaling: adds the weighted NLL to sums[0], its gradient in the scales to
    sums[1 .. K] and in the biases to sums[K+1 .. 2K]. `scratch` has room for K doubles. */
 VECTOR_CLONES
 static void NAMED(add_vector_nll)(const REAL *logits, ptrdiff_t K, const int64_t *labels,
@@ -476,8 +490,9 @@ static void NAMED(add_vector_nll)(const REAL *logits, ptrdiff_t K, const int64_t
     }
 }
 
-/* Rows (p_1 z_1 .. p_K z_K, p_1 .. p_K) of vector-scaled probabilities, and added to sums
-   the weighted sums of p_k z_k^2, p_k z_k and p_k (3K): what the Hessian is made of. */
+/* Fills out (n, 2K) with rows (p_1 z_1 .. p_K z_K, p_1 .. p_K) of vector-scaled
+   probabilities, and adds to sums (3K,) the weighted sums of p_k z_k^2, p_k z_k and p_k: what
+   the Hessian is made of. */
 VECTOR_CLONES
 static void NAMED(fill_vector_rows)(const REAL *logits, ptrdiff_t K, const double *weights,
                                     const double *scale, const double *bias,
@@ -575,8 +590,8 @@ static void NAMED(describe_affine)(const REAL *logits, ptrdiff_t K, const int64_
     }
 }
 
-/* Logarithms of the entries start .. stop-1, of which smaller ones count as `floor`, a positive
-   normal number. */
+/* Logarithms of the entries start .. stop-1; smaller ones count as `floor`, a positive normal
+   number. */
 VECTOR_CLONES
 static void NAMED(log_entries)(const REAL *entries, double floor, ptrdiff_t start,
                                ptrdiff_t stop, REAL *out)

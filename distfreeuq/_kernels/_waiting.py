@@ -19,7 +19,7 @@ def short_waits() -> Iterator[None]:
     turns 300,000 times before it sleeps: several milliseconds in which it keeps a core
     from the threads of BLAS, from other programs, or from the very thread it waits for.
     On two cores that others used as well, fits on two threads took up to ten times as
-    long as on one. Who has set the one or the other variable is obeyed, and the
+    long as on one. A user's own setting of either variable is obeyed, and the
     environment is left as it was.
     """
     if any(name in os.environ for name in _SETTINGS):

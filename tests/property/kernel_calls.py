@@ -5,7 +5,7 @@ import numpy as np
 from distfreeuq._kernels import _bins, _quantile, _scores
 
 TOLERANCE = 1e-4
-"""Of the sums of rows: these kernels check them on their way."""
+"""How far from one the sum of a row may be: these kernels check it on their way."""
 
 
 def true_label_scores(score, probs, labels, uniforms, threads=1):

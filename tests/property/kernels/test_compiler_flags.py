@@ -1,8 +1,8 @@
 """Scores of short rows are right whatever the flags that the core is compiled with.
 
-GCC 12 at -O3 unrolls a loop over lanes that is not marked by a pragma, vectorises the loop
-around it, and mixes up the lanes of a conditional sum: without OpenMP, one APS score in
-five was wrong. `PRAGMA` in src_c/portability.h now forbids the unrolling.
+GCC 12 at -O3 unrolls a loop over lanes that is not marked by a pragma, vectorises the
+loop around it, and mixes up the lanes of a conditional sum: without OpenMP, one APS
+score in five was wrong. `PRAGMA` in src_c/portability.h forbids the unrolling.
 """
 
 import ctypes
