@@ -8,12 +8,18 @@ from libc.stdint cimport uint64_t
 from _common cimport chunk_stop, count_chunks, rows_per_chunk
 
 
+# `const void *` is float or double: the C compiler chooses (portability.h).
 cdef extern from "row_hash.h" nogil:
     void column_keys(uint64_t key, uint64_t *keys, ptrdiff_t n)
-    void hash_rows_f32(const float *probs, ptrdiff_t K, const uint64_t *keys,
-                       ptrdiff_t start, ptrdiff_t stop, double *out)
-    void hash_rows_f64(const double *probs, ptrdiff_t K, const uint64_t *keys,
-                       ptrdiff_t start, ptrdiff_t stop, double *out)
+    void hash_rows(const void *probs, ptrdiff_t K, const uint64_t *keys,
+                   ptrdiff_t start, ptrdiff_t stop, double *out)
+
+
+cdef inline void _hash_chunk(
+    const floating *probs, ptrdiff_t K, const uint64_t *keys, ptrdiff_t start,
+    ptrdiff_t stop, double *out
+) noexcept nogil:
+    hash_rows(probs, K, keys, start, stop, out)
 
 
 def _hash_rows(
@@ -33,9 +39,5 @@ def _hash_rows(
         count_chunks(n, rows), nogil=True, num_threads=threads, schedule="static"
     ):
         start = chunk * rows
-        if floating is float:
-            hash_rows_f32(&probs[0, 0], K, &keys[0], start,
-                          chunk_stop(start, rows, n), &out[0])
-        else:
-            hash_rows_f64(&probs[0, 0], K, &keys[0], start,
-                          chunk_stop(start, rows, n), &out[0])
+        _hash_chunk(
+            &probs[0, 0], K, &keys[0], start, chunk_stop(start, rows, n), &out[0])

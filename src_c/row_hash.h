@@ -55,4 +55,6 @@ ALWAYS_INLINE double as_uniform(uint64_t sum, uint64_t key)
 #undef REAL
 #undef NAMED
 
+#define hash_rows(probs, ...) CALL_BY_TYPE(hash_rows, probs, __VA_ARGS__)
+
 #endif
