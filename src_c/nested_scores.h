@@ -104,7 +104,8 @@ ALWAYS_INLINE void score_block(const nested_score *s, const row_block *b, ptrdif
     }
 }
 
-/* Bits of a set, that of label 0 first, as bytes. */
+/* Bits of a set, that of label 0 first, as bytes: four at a time. Bit by bit: 14.9 -> 16.7 ns
+   per row of prediction_sets at K = 10 (min of 400), and 12 % more instructions. */
 ALWAYS_INLINE void spread_bits(uint64_t bits, ptrdiff_t K, uint8_t *in_set)
 {
     static const uint8_t four[16][4] = {
