@@ -76,7 +76,7 @@ def test_dates_that_are_not_quite_the_same_and_dates_that_are_missing():
     labels = days[LABELS] + np.timedelta64(1, "ns")
     with pytest.raises(InputError, match="at row 0 instead"):
         dfu.split_conformal(PROBS, labels, classes=days)
-    missing = [np.datetime64("NaT"), "b", "c"]
+    missing = [np.datetime64("NaT", "D"), "b", "c"]
     with refused("classes", "distinct names, none of them missing", "NaT"):
         dfu.split_conformal(PROBS, LABELS, classes=missing)
     with pytest.raises(InputError, match="at row 0 instead"):
