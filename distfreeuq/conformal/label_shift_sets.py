@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
@@ -33,8 +32,8 @@ from distfreeuq.conformal.nonconformity import NestedScore
 from distfreeuq.conformal.p_values import weighted_p_values
 from distfreeuq.conformal.results import ClassThresholdResult, ConformalResult
 from distfreeuq.conformal.thresholds import (
-    expected_excess,
     label_shift_thresholds,
+    pac_method,
     stratified_pac_threshold,
     thinned_pac_threshold,
     union_thresholds,
@@ -188,10 +187,12 @@ def label_shift_conformal(
       contain those of the true weights.
 
     With `confidence` the threshold is the same for all classes: by rejection sampling
-    and a PAC rank or, if the target prior itself is known (`label_weights`), by a
-    Clopper-Pearson bound in each class; which of the two is decided by the counts and
-    weights alone. `robust` and `confidence` do not combine: the one speaks of coverage
-    on average over calibration draws, the other of the calibration draw at hand.
+    and a PAC rank or, if both priors are known (`label_weights`), by a Clopper-Pearson
+    bound in each class. Which of the two is decided in advance, by n and the priors:
+    rejection is right on average over the labels' counts, and chosen by the counts at
+    hand it would be chosen where it fails. So the priors must not be taken from these
+    labels. `robust` and `confidence` do not combine: the one speaks of coverage on
+    average over calibration draws, the other of the calibration draw at hand.
 
     References
     ----------
@@ -324,15 +325,14 @@ def fit_label_shift_pac(
 ) -> LabelShiftConformalResult:
     """Return the training-conditional sets of known weights.
 
-    `estimate` holds the target prior, if that is known and not only the weights.
+    `estimate` holds the priors, if they are known and not only the weights.
     """
-    prior = None if estimate is None else estimate.target_prior
-    threshold, pac_method = _pac_threshold(
-        calibration, _finite(weights), prior, alpha, 1.0 - confidence, generator
+    threshold, method = _pac_threshold(
+        calibration, _finite(weights), estimate, alpha, 1.0 - confidence, generator
     )
     thresholds = np.where(np.isinf(weights), np.inf, threshold)
-    guarantee = guarantees.label_shift_given_calibration(alpha, confidence, pac_method)
-    _warn_infinite(calibration, thresholds, weights, alpha, pac_method)
+    guarantee = guarantees.label_shift_given_calibration(alpha, confidence, method)
+    _warn_infinite(calibration, thresholds, weights, alpha, method)
     return _result(
         calibration,
         thresholds,
@@ -341,7 +341,7 @@ def fit_label_shift_pac(
         weights,
         estimate,
         confidence=confidence,
-        pac_method=pac_method,
+        pac_method=method,
     )
 
 
@@ -420,28 +420,30 @@ def _finite(weights: FloatArray) -> FloatArray:
 def _pac_threshold(
     calibration: CalibrationScores,
     weights: FloatArray,
-    target_prior: FloatArray | None,
+    priors: LabelShiftResult | None,
     alpha: float,
     delta: float,
     generator: np.random.Generator,
 ) -> tuple[float, str]:
     """Return a training-conditional threshold and how it was found.
 
-    By rejection or by stratification: the choice sees counts and weights, not scores.
+    By rejection or, if the priors are known, by bounds in each class: the choice is
+    made from n and the priors, and sees neither labels nor scores.
     """
     bound = float(weights.max())
-    expected = int(calibration.counts @ weights / bound)
-    rank = bounds.pac_rank(expected, alpha, delta)
-    by_rejection = np.inf if rank > expected else rank / (expected + 1) - (1.0 - alpha)
-    by_class = np.inf
-    if target_prior is not None:
-        by_class = expected_excess(calibration.counts, target_prior, alpha, delta)
-    if by_class < by_rejection:
-        assert target_prior is not None
-        threshold = stratified_pac_threshold(
-            calibration.scores, calibration.labels, target_prior, alpha, delta
+    if bound == 0.0:  # no class of the source is in the target
+        return np.inf, "no class in common"
+    if priors is not None:
+        # a class that the source lacks is in every set: the others have to be covered
+        target_prior = np.where(weights > 0.0, priors.target_prior, 0.0)
+        method = pac_method(
+            calibration.n, weights, priors.source_prior, target_prior, alpha, delta
         )
-        return threshold, "class-wise bounds"
+        if method == "class-wise bounds":
+            threshold = stratified_pac_threshold(
+                calibration.scores, calibration.labels, target_prior, alpha, delta
+            )
+            return threshold, method
     threshold, _, kept = thinned_pac_threshold(
         calibration.scores,
         weights[calibration.labels],
@@ -467,6 +469,12 @@ def _warn_infinite(
     if not always.any():
         return
     named = name_classes(calibration.classes, np.flatnonzero(always))
+    if weights is not None and not (_finite(weights) > 0.0).any():
+        warn_small(
+            "the weights leave the target no class of the source, so that no "
+            f"calibration row counts: every set will hold {named}."
+        )
+        return
     message = (
         f"too few calibration rows for alpha={alpha:g}: every set will hold {named}."
     )
