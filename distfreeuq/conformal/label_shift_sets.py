@@ -39,7 +39,7 @@ from distfreeuq.conformal.thresholds import (
     union_thresholds,
 )
 from distfreeuq.exceptions import DistFreeWarning
-from distfreeuq.guarantees import Guarantee
+from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.results import LabelShiftResult
 
@@ -101,17 +101,25 @@ class LabelShiftConformalResult(ClassThresholdResult):
         return weighted_p_values(scores, self.scores, row_weights, self.label_weight)
 
     def _facts(self) -> list[tuple[str, str]]:
-        weights = (
-            self.weights_from
-            if self.weights_from == "known"
-            else (f"{self.weights_from}, {'region' if self.robust else 'estimated'}")
-        )
+        weights = self.weights_from
+        if weights not in ("known", "given region"):
+            weights += ", region" if self.robust else ", estimated"
         facts = [("Weights", weights)]
         if self.ess is not None:
             facts.append(("Effective sample size", f"{self.ess:.1f}"))
         if self.pac_method is not None:
             facts.append(("Threshold by", self.pac_method))
         return facts
+
+    def _advice(self) -> str | None:
+        claim = self.guarantee
+        if isinstance(claim, Guarantee) and claim.finite_sample:
+            return None
+        assert isinstance(self.alpha, float)
+        robust_too = not self.robust and self.weights_from != "MLLS"
+        return guarantees.in_finite_samples(
+            self.class_counts, self.classes, self.alpha, robust_too
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per class: rows, weight, threshold, if always in the set."""
@@ -157,7 +165,9 @@ def label_shift_conformal(
         finite-sample coverage of at least 1 - alpha - delta (for regions that hold in
         finite samples), even if the weights come from the same rows.
     delta : float, default 0.01
-        Probability that the region misses the true weights.
+        Probability that the region misses the true weights. A region of your own that
+        carries a ``delta`` keeps it; of one that does not, this is the level that you
+        declare it to have.
     independent : bool, default False
         Declare that the weights were estimated on rows independent of these and of the
         new rows. The summary then states what their error can cost.
@@ -178,7 +188,8 @@ def label_shift_conformal(
     each with its label's weight w(Y_i), and the weight w(y) at +inf. What is
     guaranteed:
 
-    - known weights: coverage >= 1 - alpha in finite samples (Theorem 2 of [1]_);
+    - known weights: coverage >= 1 - alpha in finite samples (Theorem 2 of [1]_, an
+      instance of [2]_);
     - estimated weights: in the limit (Corollary 1, without its no-jump assumption), or
       with ``independent=True`` at least 1 - alpha - TV(q_hat, q) with the total
       variation bounded from the region of the weights;
@@ -198,6 +209,8 @@ def label_shift_conformal(
     ----------
     .. [1] Podkopaev and Ramdas (2021), "Distribution-free uncertainty quantification
        for classification under label shift", UAI. Eq. (8)-(9), Theorem 2, Corollary 1.
+    .. [2] Tibshirani, Barber, Candes and Ramdas (2019), "Conformal prediction under
+       covariate shift", NeurIPS: weighted exchangeability.
 
     Examples
     --------
@@ -305,12 +318,13 @@ def fit_label_shift(
     thresholds = label_shift_thresholds(
         calibration.scores, calibration.labels, weights, alpha
     )
+    guarantee: Guarantee | NoGuarantee
     if estimate is None or estimate.known:
         guarantee = guarantees.known_weights(calibration, weights, alpha)
     elif delta is not None:
         guarantee = guarantees.independent_weights(estimate, alpha, delta)
     else:
-        guarantee = guarantees.estimated_weights(alpha)
+        guarantee = guarantees.estimated_weights(estimate, alpha)
     _warn_infinite(calibration, thresholds, weights, alpha, None)
     return _result(calibration, thresholds, guarantee, alpha, weights, estimate)
 
@@ -354,8 +368,10 @@ def fit_label_shift_union(
 ) -> LabelShiftConformalResult:
     """Return the union sets over a region of the weights.
 
-    `estimate` is where the region is from, None if it was given.
+    `estimate` is where the region is from, None if it was given; then `delta` is its
+    level if it carries none of its own.
     """
+    delta = delta if region.delta is None else region.delta
     if region.is_empty:
         thresholds = np.full(len(calibration.classes), np.inf)
         warn_user(
@@ -368,7 +384,7 @@ def fit_label_shift_union(
             calibration.scores, calibration.labels, region, alpha
         )
         _warn_infinite(calibration, thresholds, None, alpha, None)
-    guarantee = guarantees.union(region.finite_sample, alpha, delta)
+    guarantee = guarantees.union(region, estimate, alpha, delta)
     plug_in = None
     if estimate is not None and not estimate.singular:
         plug_in = estimate.label_weight
@@ -380,7 +396,7 @@ def fit_label_shift_union(
 def _result(
     calibration: CalibrationScores,
     thresholds: FloatArray,
-    guarantee: Guarantee,
+    guarantee: Guarantee | NoGuarantee,
     alpha: float,
     weights: FloatArray | None,
     estimate: LabelShiftResult | None,

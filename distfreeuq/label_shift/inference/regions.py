@@ -298,7 +298,9 @@ class Polytope:
         if np.isneginf(high).any() or np.isposinf(low).any():
             high, low = np.full_like(high, -np.inf), np.full_like(low, np.inf)
         # a failed LP returns +inf, and so a lower end of -inf: weights are at least 0
-        return Box._unchecked(np.maximum(low, 0.0), high, self.finite_sample, self.delta)
+        return Box._unchecked(
+            np.maximum(low, 0.0), high, self.finite_sample, self.delta
+        )
 
     def _inequalities(self) -> tuple[FloatMatrix, FloatArray]:
         """Return A, b of {w >= 0 : A w <= b}, without rows that every w >= 0 satisfies.
