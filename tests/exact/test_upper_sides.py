@@ -81,7 +81,7 @@ def test_the_upper_side_of_equal_weights_is_caught():
 
 
 def test_an_upper_side_by_observed_rows_is_caught():
-    """The largest share of the calibration rows leaves out a new row of large weight."""
+    """The largest share of calibration rows leaves out a new row of large weight."""
 
     def observed(case: Rows) -> float:
         seen = [case.weights[label] for label in case.labels[:-1]]
