@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from distfreeuq._base.persistence import register
+from distfreeuq.references import cited
 
 Kind = Literal[
     "marginal",
@@ -58,6 +59,24 @@ class Guarantee:
     def __bool__(self) -> bool:
         """Return True: there is a guarantee."""
         return True
+
+    @property
+    def bibtex(self) -> str:
+        """BibTeX entries of what `reference` names; empty if that is the theory page.
+
+        Examples
+        --------
+        >>> import distfreeuq as dfu
+        >>> fit = dfu.split_conformal([[0.8, 0.2]] * 60, [0] * 60, confidence=0.9)
+        >>> print(fit.guarantee.bibtex)
+        @inproceedings{vovk2012,
+          author = {Vovk, Vladimir},
+          title = {Conditional validity of inductive conformal predictors},
+          booktitle = {Asian Conference on Machine Learning},
+          year = {2012},
+        }
+        """
+        return "\n\n".join(reference.bibtex for reference in cited(self.reference))
 
 
 @register("no-guarantee")

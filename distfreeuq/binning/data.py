@@ -157,6 +157,7 @@ def read_target_weights(
         return TargetWeights(used, Box(used, used, True), None, source, 0.0)
     if region.n_classes != n_classes:
         args.invalid("region", f"of {n_classes} classes", f"{region.n_classes}")
+    delta = delta if region.delta is None else region.delta
     box = region.ranges()
     if box.is_empty:
         warn_user(

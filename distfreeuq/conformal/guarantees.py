@@ -1,6 +1,7 @@
 """What conformal sets guarantee, by procedure.
 
-Theorem numbers are those of Podkopaev and Ramdas (2021).
+Theorem numbers are those of Podkopaev and Ramdas (2021). Who proved a claim first is
+cited first.
 """
 
 from __future__ import annotations
@@ -8,10 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from distfreeuq import bounds
-from distfreeuq._base.array_types import FloatArray
+from distfreeuq._base.array_types import Classes, FloatArray, IntArray
+from distfreeuq._base.class_labels import name_classes
+from distfreeuq._numerics.quantiles import smallest_sample
 from distfreeuq.conformal.data import CalibrationScores
 from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least, at_most
 from distfreeuq.label_shift.inference.prior_distance import total_variation_bound
+from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.results import LabelShiftResult
 from distfreeuq.references import (
     CHOSEN_ELSEWHERE,
@@ -23,22 +27,30 @@ from distfreeuq.references import (
     INPUTS_OVERLAP,
     LABEL_SHIFT,
     NEW_ROW_IID,
+    PAPADOPOULOS_2002,
     PODKOPAEV_RAMDAS_2021,
     SETS_ASSESSED_ELSEWHERE,
     TIBSHIRANI_2019,
-    TRUE_DENSITY_RATIO,
     TRUE_LABEL_WEIGHT,
+    TRUE_PRIORS,
+    TRUE_RATIO_TO_SCALE,
+    VOVK_2005,
     VOVK_2012,
+    WEIGHT_BOUND,
 )
 
 # Probability over the calibration draw in the training-conditional statement that is
 # printed without being asked for.
 STATED_CONFIDENCE = 0.95
 
+_SPLIT = f"{PAPADOPOULOS_2002}; {VOVK_2005}; {PODKOPAEV_RAMDAS_2021}, Thm 1"
+_BY_CLASS = f"{VOVK_2005}, label-conditional; {PODKOPAEV_RAMDAS_2021}, eq. (10)"
+_WEIGHTED = f"{TIBSHIRANI_2019} for weights; {PODKOPAEV_RAMDAS_2021}, Thm 2"
+
 _LABEL_SHIFT = (LABEL_SHIFT, IID, CHOSEN_ELSEWHERE)
 _COVARIATE_SHIFT = (
     COVARIATE_SHIFT,
-    f"{TRUE_DENSITY_RATIO} up to scale",
+    TRUE_RATIO_TO_SCALE,
     INPUTS_OVERLAP,
     IID,
     CHOSEN_ELSEWHERE,
@@ -70,7 +82,7 @@ def split_marginal(
         kind="marginal",
         lower=lower,
         upper=upper,
-        reference=f"{PODKOPAEV_RAMDAS_2021}, Thm 1",
+        reference=_SPLIT,
         assumptions=(EXCHANGEABLE, CHOSEN_ELSEWHERE),
     )
 
@@ -79,16 +91,20 @@ def split_given_calibration(
     rank: int, n: int, lower: float, confidence: float
 ) -> Guarantee:
     """Return a lower bound on coverage from its law given the calibration rows."""
+    statement = (
+        f"with probability >= {at_least(confidence)} over the calibration draw, "
+        f"coverage given the calibration rows is >= {at_least(lower)} (i.i.d. rows)."
+    )
+    by = f"{VOVK_2012}: Beta({rank}, {n + 1 - rank}) law of coverage"
+    if rank > n:
+        lower, by = 1.0, f"{VOVK_2012}, Prop. 2a"
+        statement = "every set holds every label, so that coverage is 1."
     return Guarantee(
-        statement=(
-            f"with probability >= {at_least(confidence)} over the calibration draw, "
-            f"coverage given the calibration rows is >= {at_least(lower)} (i.i.d. "
-            "rows)."
-        ),
+        statement=statement,
         kind="training-conditional",
         lower=lower,
         confidence=confidence,
-        reference=f"{VOVK_2012}: Beta({rank}, {n + 1 - rank}) law of coverage",
+        reference=by,
         assumptions=(NEW_ROW_IID, CHOSEN_ELSEWHERE),
     )
 
@@ -115,28 +131,27 @@ def every_class(alphas: FloatArray, confidence: float | None) -> Guarantee:
     same = bool((alphas == alphas[0]).all())
     lower = 1.0 - float(alphas.max())
     level = at_least(lower) if same else "1 - alpha_y"
-    everywhere = (
-        f"hence P(Y in C(X)) >= {at_least(lower)} whatever the target's class "
-        "proportions"
-    )
+    whatever = f">= {at_least(lower)} whatever the target's class proportions"
     if confidence is None:
         statement = (
             f"P(Y in C(X) | Y = y) >= {level} for every class y, in finite samples; "
-            f"{everywhere}."
+            f"hence P(Y in C(X)) {whatever}."
         )
     else:
+        # P(Y in C(X)) would be an average over calibration draws, which this is not
         statement = (
             f"with probability >= {at_least(confidence)} over the calibration draw, "
-            f"coverage of every class y given the calibration rows is >= {level}; "
-            f"{everywhere}."
+            f"coverage of every class y given the calibration rows is >= {level}, and "
+            f"so coverage of target rows given them is {whatever}."
         )
     return Guarantee(
         statement=statement,
         kind="class-conditional" if confidence is None else "training-conditional",
         lower=lower,
         confidence=confidence,
-        reference=f"{PODKOPAEV_RAMDAS_2021}, eq. (10)"
-        + ("" if confidence is None else f"; {VOVK_2012}, union over classes"),
+        reference=_BY_CLASS
+        if confidence is None
+        else f"{VOVK_2012}, Prop. 2a, union over classes",
         assumptions=(
             LABEL_SHIFT,
             CLASS_EXCHANGEABLE if confidence is None else IID,
@@ -151,64 +166,120 @@ def every_class(alphas: FloatArray, confidence: float | None) -> Guarantee:
 def known_weights(
     calibration: CalibrationScores, weights: FloatArray, alpha: float
 ) -> Guarantee:
-    """Return Theorem 2, with an estimate of its upper side where that holds."""
-    lower = at_least(1.0 - alpha)
-    statement = f"P(Y in C(X)) >= {lower} for a new target row, in finite samples"
+    """Return Theorem 2, and its upper side where the weights bound it."""
+    lower = 1.0 - alpha
+    statement = f"P(Y in C(X)) >= {at_least(lower)} for a new target row, in finite "
+    statement += "samples"
+    upper = None
     if not calibration.tied and not calibration.never_empty:
-        upper = _estimated_upper(calibration, weights, alpha)
-        if upper < 1.0:
-            statement += (
-                f"; and about {upper:.4f} at most (estimated) if scores are continuous"
-            )
+        upper = _upper(calibration.n, weights, alpha)
+    if upper is not None:
+        statement += f"; and <= {at_most(upper)} if scores are continuous"
     return Guarantee(
         statement=f"{statement}.",
         kind="marginal",
-        lower=1.0 - alpha,
-        reference=f"{PODKOPAEV_RAMDAS_2021}, Thm 2",
+        lower=lower,
+        upper=upper,
+        reference=_WEIGHTED,
         assumptions=(*_LABEL_SHIFT, TRUE_LABEL_WEIGHT),
     )
 
 
-def _estimated_upper(
-    calibration: CalibrationScores, weights: FloatArray, alpha: float
-) -> float:
-    """Return 1 - alpha + E[max_i p_i], the target prior estimated from the counts."""
-    finite = np.where(np.isinf(weights), 0.0, weights)
-    mass = finite * calibration.counts
-    total = mass.sum()
-    if total == 0.0 or np.isinf(weights).any():
-        return 1.0
-    largest_row = finite[calibration.counts > 0].max()
-    largest = np.maximum(largest_row, finite) / (total + finite)
-    return float(1.0 - alpha + (mass / total) @ largest)
+def _upper(n: int, weights: FloatArray, alpha: float) -> float | None:
+    """Return 1 - alpha + w_max / (n w_min + w_max) if that is below one.
+
+    Coverage exceeds 1 - alpha by at most the largest share that one of the n + 1 rows
+    can have of their weight (theory page, 1.2). With weights that are zero or infinite
+    no number of rows bounds it.
+    """
+    smallest, largest = float(weights.min()), float(weights.max())
+    if smallest <= 0.0 or np.isinf(largest):
+        return None
+    upper = 1.0 - alpha + 1.0 / (1.0 + n * (smallest / largest))
+    return upper if upper < 1.0 else None
 
 
-def estimated_weights(alpha: float) -> Guarantee:
+def _of_the_weights(estimate: LabelShiftResult) -> tuple[str, ...]:
+    """Return what the claim about the estimated weights needs."""
+    claim = estimate.guarantee
+    return claim.assumptions if isinstance(claim, Guarantee) else ()
+
+
+def _all_needs(*needs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return all of them, each once."""
+    return tuple(dict.fromkeys(need for group in needs for need in group))
+
+
+def _without_region(estimate: LabelShiftResult) -> NoGuarantee | None:
+    """Return why nothing is claimed if nothing is of the estimate's own region."""
+    claim = estimate.guarantee
+    if isinstance(claim, Guarantee):
+        return None
+    return NoGuarantee(f"nothing is guaranteed of the weights: {claim.reason}")
+
+
+def estimated_weights(estimate: LabelShiftResult, alpha: float) -> Guarantee:
     """Return Corollary 1: a claim in the limit."""
     return Guarantee(
         statement=(
             f"liminf of P(Y in C(X)) >= {at_least(1.0 - alpha)} for a new target row "
-            "as the data that the weights are estimated from grow. robust=True has a "
-            "claim for finite samples"
+            "as the data that the weights are estimated from grow"
         ),
         kind="marginal",
         lower=1.0 - alpha,
         reference=(
-            f"{PODKOPAEV_RAMDAS_2021}, Cor. 1, whose no-jump assumption is not needed"
+            f"{PODKOPAEV_RAMDAS_2021}, Cor. 1, whose no-jump assumption is not needed "
+            "(theory page, 1.3)"
         ),
-        assumptions=(*_LABEL_SHIFT, "the weights' estimator is consistent"),
+        assumptions=_all_needs(
+            _LABEL_SHIFT,
+            _of_the_weights(estimate),
+            ("the weights' estimator is consistent",),
+        ),
         finite_sample=False,
     )
 
 
+def in_finite_samples(
+    counts: IntArray, classes: Classes, alpha: float, robust_too: bool
+) -> str:
+    """Return which procedures have a claim for finite samples, the strongest first.
+
+    `robust_too` if the estimated weights have a finite-sample region.
+    """
+    enough = smallest_sample(alpha)
+    short = np.flatnonzero((counts > 0) & (counts < enough))
+    absent = np.flatnonzero(counts == 0)
+    advice = (
+        "label_conditional_conformal covers every class with probability >= "
+        f"{at_least(1.0 - alpha)} under any label shift, in finite samples"
+    )
+    if short.size:
+        advice += (
+            f"; but every set would hold {name_classes(classes, short)}: fewer than "
+            f"{enough} rows"
+        )
+    if absent.size:
+        advice += f"; every set would hold {name_classes(classes, absent)}: no rows"
+    if robust_too:
+        advice += (
+            ". robust=True covers target rows with probability >= 1 - alpha - delta, "
+            "in finite samples"
+        )
+    return f"{advice}."
+
+
 def independent_weights(
     estimate: LabelShiftResult, alpha: float, delta: float
-) -> Guarantee:
+) -> Guarantee | NoGuarantee:
     """Return the total-variation statement, its number filled in.
 
     Half of delta goes to the region of the weights, half to the box of the source
     prior.
     """
+    nothing = _without_region(estimate)
+    if nothing is not None:
+        return nothing
     region = estimate.region(delta / 2)
     counts = np.asarray(estimate.source_counts)
     low, high = bounds.clopper_pearson(
@@ -216,54 +287,97 @@ def independent_weights(
     )
     cost = total_variation_bound(np.asarray(estimate.label_weight), region, low, high)
     lower = max(0.0, 1.0 - alpha - cost)
+    finite_sample = region.finite_sample and _finite_sample(estimate)
     return Guarantee(
         statement=(
             f"with probability >= {at_least(1.0 - delta)} over the rows that the "
             f"weights were estimated on, P(Y in C(X)) >= {at_least(lower)} for a new "
             "target row: "
             f"{at_least(1.0 - alpha)} less the weights' possible error in total "
-            f"variation" + ("" if lower > 0 else " (vacuous: prefer robust=True)") + "."
+            "variation"
+            + ("" if lower > 0 else " (vacuous: prefer label_conditional_conformal)")
+            + ("." if finite_sample else "")
         ),
         kind="marginal",
         lower=lower,
         confidence=1.0 - delta,
-        reference=f"{PODKOPAEV_RAMDAS_2021}, Thm 2; total variation (theory page, 4.1)",
-        assumptions=(
-            *_LABEL_SHIFT,
-            "the weights were estimated on rows independent of the calibration rows "
-            "and of the new row (declared)",
+        reference=f"{_WEIGHTED}; total variation (theory page, 4.1)",
+        assumptions=_all_needs(
+            _LABEL_SHIFT,
+            _of_the_weights(estimate),
+            (
+                "the weights were estimated on rows independent of the calibration "
+                "rows and of the new row (declared)",
+            ),
         ),
-        finite_sample=region.finite_sample,
+        finite_sample=finite_sample,
     )
 
 
-def union(finite_sample: bool, alpha: float, delta: float) -> Guarantee:
-    """Return the claim of union sets over a region of level 1 - delta."""
+def union(
+    region: Box | Polytope,
+    estimate: LabelShiftResult | None,
+    alpha: float,
+    delta: float,
+) -> Guarantee | NoGuarantee:
+    """Return the claim of union sets over a region of level 1 - delta.
+
+    Parameters
+    ----------
+    region : Box or Polytope
+    estimate : LabelShiftResult or None
+        Where the region is from; None if it was given.
+    alpha : float
+    delta : float
+        The level of a given region that carries none of its own: the user's word.
+    """
+    finite_sample = region.finite_sample
+    level = at_least(100.0 * (1.0 - delta))
+    if estimate is not None:
+        nothing = _without_region(estimate)
+        if nothing is not None:
+            return nothing
+        finite_sample = finite_sample and _finite_sample(estimate)
+        which, needs = f"a {level}% region of the weights", _of_the_weights(estimate)
+    else:
+        which = f"the region given, of level {level}%"
+        declared = " (declared by delta=)" if region.delta is None else ""
+        needs = (
+            "the region given holds the true weights with probability >= "
+            f"{at_least(1.0 - delta)}{declared}",
+        )
+        if finite_sample:
+            needs = (f"{needs[0]}, in finite samples",)
     lower = max(0.0, 1.0 - alpha - delta)
     how = "in finite samples and with" if finite_sample else "with"
     return Guarantee(
         statement=(
             f"P(Y in C(X)) >= {at_least(lower)} for a new target row, {how} estimated "
-            f"weights (union over a {100 * (1 - delta):g}% region of the weights)"
+            f"weights (union over {which})"
+            + ("" if lower > 0 else " (vacuous)")
             + ("." if finite_sample else "")
         ),
         kind="marginal",
         lower=lower,
-        reference=f"{PODKOPAEV_RAMDAS_2021}, Thm 2; union sets (theory page, 4.2)",
-        assumptions=_LABEL_SHIFT,
+        reference=f"{_WEIGHTED}; union sets (theory page, 4.2)",
+        assumptions=_all_needs(_LABEL_SHIFT, needs),
         finite_sample=finite_sample,
     )
+
+
+def _finite_sample(estimate: LabelShiftResult) -> bool:
+    claim = estimate.guarantee
+    return isinstance(claim, Guarantee) and claim.finite_sample
 
 
 def label_shift_given_calibration(
     alpha: float, confidence: float, method: str
 ) -> Guarantee:
     """Return the training-conditional claim for known weights."""
-    by = (
-        "stratified Clopper-Pearson"
-        if method.startswith("class")
-        else "rejection sampling"
-    )
+    by_class = method.startswith("class")
+    by = f"rejection sampling, then {VOVK_2012}, Prop. 2a (theory page, 5)"
+    if by_class:
+        by = f"{CLOPPER_PEARSON_1934} in each class, and a union (theory page, 5)"
     return Guarantee(
         statement=(
             f"with probability >= {at_least(confidence)} over the calibration draw, "
@@ -273,8 +387,8 @@ def label_shift_given_calibration(
         kind="training-conditional",
         lower=1.0 - alpha,
         confidence=confidence,
-        reference=f"PAC rank after {by} (theory page, 5); {VOVK_2012}",
-        assumptions=(*_LABEL_SHIFT, TRUE_LABEL_WEIGHT),
+        reference=by,
+        assumptions=(*_LABEL_SHIFT, TRUE_PRIORS if by_class else TRUE_LABEL_WEIGHT),
     )
 
 
@@ -308,7 +422,7 @@ def covariate_shift_given_calibration(alpha: float, confidence: float) -> Guaran
         lower=1.0 - alpha,
         confidence=confidence,
         reference=f"rejection sampling, then {VOVK_2012}, Prop. 2a",
-        assumptions=(*_COVARIATE_SHIFT, "no w(x) exceeds the bound given"),
+        assumptions=(*_COVARIATE_SHIFT, WEIGHT_BOUND),
     )
 
 
@@ -317,7 +431,7 @@ def estimated_density_ratio() -> NoGuarantee:
     return NoGuarantee(
         "the weights are estimated, so that no finite-sample claim is made; if they "
         "were fitted on other rows and have mean one, coverage is at least 1 - alpha - "
-        "E_p|w_hat - w| / 2 (Lei & Candes 2021), which no data can tell"
+        "E_p|w_hat - w| / 2 (Lei & Candes, 2021), which no data can tell"
     )
 
 
@@ -329,7 +443,7 @@ def coverage_intervals(level: float) -> Guarantee:
     return Guarantee(
         statement=(
             f"each interval covers the sets' true coverage on its stratum, for "
-            f"this calibration, with probability >= {level:g}; the intervals "
+            f"this calibration, with probability >= {at_least(level)}; the intervals "
             "are not simultaneous."
         ),
         kind="confidence interval",

@@ -135,13 +135,15 @@ def label_conditional_conformal(
     k = ceil((1 - alpha_y)(n_y + 1)), infinite if k > n_y: such classes are in every set
     and named in a `SmallCalibrationWarning`. Coverage given Y = y is at least
     1 - alpha_y, hence at least 1 - sum_y q_y alpha_y for every target prior q, also for
-    classes that the source lacks [1]_. With `confidence`, ranks are the PAC ranks at
-    (1 - confidence) / K each.
+    classes that the source lacks [1]_, [2]_. With `confidence`, ranks are the PAC ranks
+    at (1 - confidence) / K each.
 
     References
     ----------
     .. [1] Podkopaev and Ramdas (2021), "Distribution-free uncertainty quantification
        for classification under label shift", UAI. Eq. (10).
+    .. [2] Vovk, Gammerman and Shafer (2005), Algorithmic learning in a random world,
+       Springer: label-conditional (Mondrian) predictors.
 
     Examples
     --------

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
@@ -33,14 +32,14 @@ from distfreeuq.conformal.nonconformity import NestedScore
 from distfreeuq.conformal.p_values import weighted_p_values
 from distfreeuq.conformal.results import ClassThresholdResult, ConformalResult
 from distfreeuq.conformal.thresholds import (
-    expected_excess,
     label_shift_thresholds,
+    pac_method,
     stratified_pac_threshold,
     thinned_pac_threshold,
     union_thresholds,
 )
 from distfreeuq.exceptions import DistFreeWarning
-from distfreeuq.guarantees import Guarantee
+from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.results import LabelShiftResult
 
@@ -102,17 +101,25 @@ class LabelShiftConformalResult(ClassThresholdResult):
         return weighted_p_values(scores, self.scores, row_weights, self.label_weight)
 
     def _facts(self) -> list[tuple[str, str]]:
-        weights = (
-            self.weights_from
-            if self.weights_from == "known"
-            else (f"{self.weights_from}, {'region' if self.robust else 'estimated'}")
-        )
+        weights = self.weights_from
+        if weights not in ("known", "given region"):
+            weights += ", region" if self.robust else ", estimated"
         facts = [("Weights", weights)]
         if self.ess is not None:
             facts.append(("Effective sample size", f"{self.ess:.1f}"))
         if self.pac_method is not None:
             facts.append(("Threshold by", self.pac_method))
         return facts
+
+    def _advice(self) -> str | None:
+        claim = self.guarantee
+        if isinstance(claim, Guarantee) and claim.finite_sample:
+            return None
+        assert isinstance(self.alpha, float)
+        robust_too = not self.robust and self.weights_from != "MLLS"
+        return guarantees.in_finite_samples(
+            self.class_counts, self.classes, self.alpha, robust_too
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per class: rows, weight, threshold, if always in the set."""
@@ -158,7 +165,9 @@ def label_shift_conformal(
         finite-sample coverage of at least 1 - alpha - delta (for regions that hold in
         finite samples), even if the weights come from the same rows.
     delta : float, default 0.01
-        Probability that the region misses the true weights.
+        Probability that the region misses the true weights. A region of your own that
+        carries a ``delta`` keeps it; of one that does not, this is the level that you
+        declare it to have.
     independent : bool, default False
         Declare that the weights were estimated on rows independent of these and of the
         new rows. The summary then states what their error can cost.
@@ -179,7 +188,8 @@ def label_shift_conformal(
     each with its label's weight w(Y_i), and the weight w(y) at +inf. What is
     guaranteed:
 
-    - known weights: coverage >= 1 - alpha in finite samples (Theorem 2 of [1]_);
+    - known weights: coverage >= 1 - alpha in finite samples (Theorem 2 of [1]_, an
+      instance of [2]_);
     - estimated weights: in the limit (Corollary 1, without its no-jump assumption), or
       with ``independent=True`` at least 1 - alpha - TV(q_hat, q) with the total
       variation bounded from the region of the weights;
@@ -188,15 +198,19 @@ def label_shift_conformal(
       contain those of the true weights.
 
     With `confidence` the threshold is the same for all classes: by rejection sampling
-    and a PAC rank or, if the target prior itself is known (`label_weights`), by a
-    Clopper-Pearson bound in each class; which of the two is decided by the counts and
-    weights alone. `robust` and `confidence` do not combine: the one speaks of coverage
-    on average over calibration draws, the other of the calibration draw at hand.
+    and a PAC rank or, if both priors are known (`label_weights`), by a Clopper-Pearson
+    bound in each class. Which of the two is decided in advance, by n and the priors:
+    rejection is right on average over the labels' counts, and chosen by the counts at
+    hand it would be chosen where it fails. So the priors must not be taken from these
+    labels. `robust` and `confidence` do not combine: the one speaks of coverage on
+    average over calibration draws, the other of the calibration draw at hand.
 
     References
     ----------
     .. [1] Podkopaev and Ramdas (2021), "Distribution-free uncertainty quantification
        for classification under label shift", UAI. Eq. (8)-(9), Theorem 2, Corollary 1.
+    .. [2] Tibshirani, Barber, Candes and Ramdas (2019), "Conformal prediction under
+       covariate shift", NeurIPS: weighted exchangeability.
 
     Examples
     --------
@@ -304,12 +318,13 @@ def fit_label_shift(
     thresholds = label_shift_thresholds(
         calibration.scores, calibration.labels, weights, alpha
     )
+    guarantee: Guarantee | NoGuarantee
     if estimate is None or estimate.known:
         guarantee = guarantees.known_weights(calibration, weights, alpha)
     elif delta is not None:
         guarantee = guarantees.independent_weights(estimate, alpha, delta)
     else:
-        guarantee = guarantees.estimated_weights(alpha)
+        guarantee = guarantees.estimated_weights(estimate, alpha)
     _warn_infinite(calibration, thresholds, weights, alpha, None)
     return _result(calibration, thresholds, guarantee, alpha, weights, estimate)
 
@@ -324,15 +339,14 @@ def fit_label_shift_pac(
 ) -> LabelShiftConformalResult:
     """Return the training-conditional sets of known weights.
 
-    `estimate` holds the target prior, if that is known and not only the weights.
+    `estimate` holds the priors, if they are known and not only the weights.
     """
-    prior = None if estimate is None else estimate.target_prior
-    threshold, pac_method = _pac_threshold(
-        calibration, _finite(weights), prior, alpha, 1.0 - confidence, generator
+    threshold, method = _pac_threshold(
+        calibration, _finite(weights), estimate, alpha, 1.0 - confidence, generator
     )
     thresholds = np.where(np.isinf(weights), np.inf, threshold)
-    guarantee = guarantees.label_shift_given_calibration(alpha, confidence, pac_method)
-    _warn_infinite(calibration, thresholds, weights, alpha, pac_method)
+    guarantee = guarantees.label_shift_given_calibration(alpha, confidence, method)
+    _warn_infinite(calibration, thresholds, weights, alpha, method)
     return _result(
         calibration,
         thresholds,
@@ -341,7 +355,7 @@ def fit_label_shift_pac(
         weights,
         estimate,
         confidence=confidence,
-        pac_method=pac_method,
+        pac_method=method,
     )
 
 
@@ -354,8 +368,10 @@ def fit_label_shift_union(
 ) -> LabelShiftConformalResult:
     """Return the union sets over a region of the weights.
 
-    `estimate` is where the region is from, None if it was given.
+    `estimate` is where the region is from, None if it was given; then `delta` is its
+    level if it carries none of its own.
     """
+    delta = delta if region.delta is None else region.delta
     if region.is_empty:
         thresholds = np.full(len(calibration.classes), np.inf)
         warn_user(
@@ -368,7 +384,7 @@ def fit_label_shift_union(
             calibration.scores, calibration.labels, region, alpha
         )
         _warn_infinite(calibration, thresholds, None, alpha, None)
-    guarantee = guarantees.union(region.finite_sample, alpha, delta)
+    guarantee = guarantees.union(region, estimate, alpha, delta)
     plug_in = None
     if estimate is not None and not estimate.singular:
         plug_in = estimate.label_weight
@@ -380,7 +396,7 @@ def fit_label_shift_union(
 def _result(
     calibration: CalibrationScores,
     thresholds: FloatArray,
-    guarantee: Guarantee,
+    guarantee: Guarantee | NoGuarantee,
     alpha: float,
     weights: FloatArray | None,
     estimate: LabelShiftResult | None,
@@ -420,28 +436,30 @@ def _finite(weights: FloatArray) -> FloatArray:
 def _pac_threshold(
     calibration: CalibrationScores,
     weights: FloatArray,
-    target_prior: FloatArray | None,
+    priors: LabelShiftResult | None,
     alpha: float,
     delta: float,
     generator: np.random.Generator,
 ) -> tuple[float, str]:
     """Return a training-conditional threshold and how it was found.
 
-    By rejection or by stratification: the choice sees counts and weights, not scores.
+    By rejection or, if the priors are known, by bounds in each class: the choice is
+    made from n and the priors, and sees neither labels nor scores.
     """
     bound = float(weights.max())
-    expected = int(calibration.counts @ weights / bound)
-    rank = bounds.pac_rank(expected, alpha, delta)
-    by_rejection = np.inf if rank > expected else rank / (expected + 1) - (1.0 - alpha)
-    by_class = np.inf
-    if target_prior is not None:
-        by_class = expected_excess(calibration.counts, target_prior, alpha, delta)
-    if by_class < by_rejection:
-        assert target_prior is not None
-        threshold = stratified_pac_threshold(
-            calibration.scores, calibration.labels, target_prior, alpha, delta
+    if bound == 0.0:  # no class of the source is in the target
+        return np.inf, "no class in common"
+    if priors is not None:
+        # a class that the source lacks is in every set: the others have to be covered
+        target_prior = np.where(weights > 0.0, priors.target_prior, 0.0)
+        method = pac_method(
+            calibration.n, weights, priors.source_prior, target_prior, alpha, delta
         )
-        return threshold, "class-wise bounds"
+        if method == "class-wise bounds":
+            threshold = stratified_pac_threshold(
+                calibration.scores, calibration.labels, target_prior, alpha, delta
+            )
+            return threshold, method
     threshold, _, kept = thinned_pac_threshold(
         calibration.scores,
         weights[calibration.labels],
@@ -467,6 +485,12 @@ def _warn_infinite(
     if not always.any():
         return
     named = name_classes(calibration.classes, np.flatnonzero(always))
+    if weights is not None and not (_finite(weights) > 0.0).any():
+        warn_small(
+            "the weights leave the target no class of the source, so that no "
+            f"calibration row counts: every set will hold {named}."
+        )
+        return
     message = (
         f"too few calibration rows for alpha={alpha:g}: every set will hold {named}."
     )

@@ -166,6 +166,10 @@ class ConformalResult(Result):
     def _facts(self) -> list[tuple[str, str]]:
         """Return what the summary's header says of this procedure."""
 
+    def _advice(self) -> str | None:
+        """Return what else has a claim for finite samples, if this has none."""
+        return None
+
     def _rows(
         self,
         probs: ArrayLike,

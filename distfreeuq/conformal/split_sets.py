@@ -100,8 +100,8 @@ def split_conformal(
     if k > n it is infinite, every set holds every label, and a
     `SmallCalibrationWarning` says which n would be enough. If calibration and test rows
     are exchangeable, coverage is at least 1 - alpha, and exactly k / (n + 1) if no two
-    scores tie [1]_. For i.i.d. rows the coverage given the calibration rows is
-    Beta(k, n + 1 - k), or stochastically larger with ties; `confidence` chooses k by
+    scores tie [1]_, [3]_, [4]_. For i.i.d. rows the coverage given the calibration rows
+    is Beta(k, n + 1 - k), or stochastically larger with ties; `confidence` chooses k by
     that law [2]_.
 
     Ties: only strictly more likely labels count, so tied labels share a score.
@@ -111,6 +111,10 @@ def split_conformal(
     .. [1] Podkopaev and Ramdas (2021), "Distribution-free uncertainty quantification
        for classification under label shift", UAI. Eq. (7), Theorem 1.
     .. [2] Vovk (2012), "Conditional validity of inductive conformal predictors", ACML.
+    .. [3] Papadopoulos, Proedrou, Vovk and Gammerman (2002), "Inductive confidence
+       machines for regression", ECML: split conformal prediction.
+    .. [4] Vovk, Gammerman and Shafer (2005), Algorithmic learning in a random world,
+       Springer.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,8 +21,13 @@ if TYPE_CHECKING:
 def summarize_conformal(result: ConformalResult) -> Summary:
     """Return a row per class, the facts above it, the guarantees below."""
     frame = result.to_frame()
+    # a bound is rounded down: what is printed must be true
+    cells = [_floor if name == "coverage >=" else _cell for name in frame.columns[1:]]
     rows = [
-        [class_name(row[0]), *(_cell(value) for value in row[1:])]
+        [
+            class_name(row[0]),
+            *(cell(value) for cell, value in zip(cells, row[1:], strict=True)),
+        ]
         for row in frame.itertuples(index=False)
     ]
     headers = {"always": "always in the set"}
@@ -35,6 +41,9 @@ def summarize_conformal(result: ConformalResult) -> Summary:
     ]
     notes = printing.guarantee_notes(result.guarantee)
     notes[1:1] = [("Also", also.statement) for also in result.further]
+    advice = result._advice()
+    if advice is not None:
+        notes.append(("Instead", advice))
     return printing.summarise(result.title, facts + result._facts(), [table], notes)
 
 
@@ -100,6 +109,10 @@ def _cell(value: object) -> str:
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     return number(value) if isinstance(value, float) else str(value)
+
+
+def _floor(bound: float) -> str:
+    return number(math.floor(1e4 * bound + 1e-6) / 1e4)
 
 
 def _nominal(coverage: float | None) -> str:

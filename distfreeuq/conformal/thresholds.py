@@ -23,6 +23,8 @@ from distfreeuq._numerics.quantiles import (
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.inference.vertices import support_function
 
+PacMethod = Literal["class-wise bounds", "rejection"]
+
 
 def exchangeable_threshold(scores: FloatArray, alpha: float) -> float:
     """Return the threshold of split conformal prediction (eq. 7)."""
@@ -167,17 +169,46 @@ def stratified_pac_threshold(
     return float(candidates[high]) if high < candidates.size else np.inf
 
 
+def pac_method(
+    n: int,
+    weights: FloatArray,
+    source_prior: FloatArray,
+    target_prior: FloatArray,
+    alpha: float,
+    delta: float,
+) -> PacMethod:
+    """Return which training-conditional threshold is likely to be the lower one.
+
+    From n and the class proportions that are known in advance, never from the labels'
+    counts: the claim of rejection sampling is an average over the counts, and choosing
+    it where they suit it would condition on the samples in which it fails most often.
+
+    Parameters
+    ----------
+    n : int
+        Calibration rows.
+    weights, source_prior, target_prior : ndarray (K,)
+        Known; a class that the source lacks has weight and target prior zero here.
+    alpha, delta : float
+    """
+    expected = int(n * float(source_prior @ weights) / float(weights.max()))
+    rank = bounds.pac_rank(expected, alpha, delta)
+    by_rejection = np.inf if rank > expected else rank / (expected + 1) - (1.0 - alpha)
+    by_class = expected_excess(n * source_prior, target_prior, alpha, delta)
+    return "class-wise bounds" if by_class < by_rejection else "rejection"
+
+
 def expected_excess(
-    counts: IntArray, target_prior: FloatArray, alpha: float, delta: float
+    counts: FloatArray, target_prior: FloatArray, alpha: float, delta: float
 ) -> float:
     """Return how far beyond 1 - alpha the empirical coverage will have to be.
 
-    From counts alone, as if every class had the same share of scores up to the
-    threshold: the choice between procedures must not look at the scores.
+    For classes with (about) these counts, as if every class had the same share of
+    scores up to the threshold.
     """
     active = target_prior > 0
     prior = target_prior[active] / target_prior[active].sum()
-    n = counts[active].astype(np.float64)
+    n = np.asarray(counts, dtype=np.float64)[active]
     low, high = 0.0, alpha
 
     def bound(excess: float) -> float:

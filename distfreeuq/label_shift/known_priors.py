@@ -26,6 +26,8 @@ def label_weights(
     ----------
     source_prior, target_prior : array_like (K,)
         Class proportions p and q, each non-negative and summing to one.
+        Known numbers: frequencies of the calibration labels are estimates, for which
+        nothing that needs known priors is claimed.
     classes : sequence, optional
         Class names.
 

@@ -381,17 +381,18 @@ class LabelShiftResult(Result):
             soft ones a `Box` around an l2 ball (often unbounded: it is conservative);
             both hold at every sample size, singular confusion matrix or not. For MLLS a
             `Box` of asymptotic intervals at level delta / K each. For known priors a
-            point. Its ``finite_sample`` says which kind of claim it is.
+            point. Its ``finite_sample`` says which kind of claim it is, its ``delta``
+            the level.
         """
         delta = Arguments("LabelShiftResult.region").probability(delta, "delta")
         return self._region(delta)
 
     def _region(self, delta: float) -> Box | Polytope:
         if self.known:
-            return Box._unchecked(self.label_weight, self.label_weight, True)
+            return Box._unchecked(self.label_weight, self.label_weight, True, delta)
         if self.method == "MLLS":
             low, high = self._delta_intervals(delta / len(self.classes)).T
-            return Box._unchecked(low, high, False)
+            return Box._unchecked(low, high, False, delta)
         assert self.confusion is not None
         make = norm_region if self.confusion.soft else exact_region
         return make(self.confusion, delta)

@@ -7,6 +7,7 @@ multinomial, and the probability of failing a finite sum.
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from collections.abc import Callable, Iterator
@@ -304,3 +305,235 @@ def test_a_choice_by_observed_counts_is_caught():
         return "by class" if by_class < by_rejection else "rejection"
 
     assert failure(by_counts) > 0.11
+
+
+# --------------------------- the whole procedure: both thresholds and the choice of one
+
+
+def _weights(case: TwoClasses) -> np.ndarray:
+    p = np.array([12 - case.source, case.source]) / 12
+    q = np.array([12 - case.target, case.target]) / 12
+    return q / p
+
+
+class _Scripted:
+    """Stands for a generator whose uniforms are decided by the test."""
+
+    def __init__(self, uniforms: np.ndarray) -> None:
+        self.uniforms = uniforms
+
+    def random(self, size: int) -> np.ndarray:
+        assert size == self.uniforms.size
+        return self.uniforms
+
+
+def _keep(case: TwoClasses) -> list[Fraction]:
+    """Return the probabilities with which rows of the two classes are kept."""
+    p, q = (12 - case.source, case.source), (12 - case.target, case.target)
+    weights = [Fraction(q[k], p[k]) for k in (0, 1)]
+    return [weight / max(weights) for weight in weights]
+
+
+def _rejection_fails(case: TwoClasses, counts: tuple[int, ...]) -> Fraction:
+    """Return the probability over the thinning that rejection's coverage is short."""
+    from distfreeuq.conformal.thresholds import thinned_pac_threshold
+
+    keep, weights = _keep(case), _weights(case)
+    scores = np.repeat([0.0, 0.5, 0.0, 0.5], counts)
+    row_weights = np.repeat(weights[[0, 0, 1, 1]], counts)
+    failing = Fraction(0)
+    ranges = [
+        range(count + 1) if keep[cell // 2] < 1 else range(count, count + 1)
+        for cell, count in enumerate(counts)
+    ]
+    for kept in itertools.product(*ranges):
+        chance = Fraction(1)
+        uniforms = []
+        for cell, (count, stay) in enumerate(zip(counts, kept, strict=True)):
+            k = keep[cell // 2]
+            chance *= math.comb(count, stay) * k**stay * (1 - k) ** (count - stay)
+            # just below and just above the probability of being kept
+            uniforms += [float(k) * (1 - 1e-9)] * stay
+            uniforms += [float(k) * (1 + 1e-9)] * (count - stay)
+        t, _, n_kept = thinned_pac_threshold(
+            scores,
+            row_weights,
+            float(weights.max()),
+            float(case.alpha),
+            float(case.delta),
+            _Scripted(np.array(uniforms)),
+        )
+        assert n_kept == sum(kept)
+        if _coverage(case, t) < 1 - case.alpha:
+            failing += chance
+    return failing
+
+
+def _whole_failing(
+    case: TwoClasses, choose: Callable[[TwoClasses, np.ndarray], str]
+) -> Fraction:
+    """Return the probability that coverage is short: sampling, choice and thinning."""
+    failing = Fraction(0)
+    for counts in samples(case.n, 4):
+        probability = multinomial(counts, _cells(case))
+        if not probability:
+            continue
+        labels = np.repeat([0, 0, 1, 1], counts)
+        if choose(case, np.bincount(labels, minlength=2)) == "rejection":
+            failing += probability * _rejection_fails(case, counts)
+        else:
+            scores = np.repeat([0.0, 0.5, 0.0, 0.5], counts)
+            if _coverage(case, _by_class(case, scores, labels)) < 1 - case.alpha:
+                failing += probability
+    return failing
+
+
+def _in_advance(case: TwoClasses, counts: np.ndarray) -> str:
+    from distfreeuq.conformal.thresholds import pac_method
+
+    p = np.array([12 - case.source, case.source]) / 12
+    q = np.array([12 - case.target, case.target]) / 12
+    alpha, delta = float(case.alpha), float(case.delta)
+    return pac_method(int(counts.sum()), _weights(case), p, q, alpha, delta)
+
+
+SMALL = TWO_CLASSES.filter(lambda case: case.n <= 7)
+
+
+def test_the_whole_procedure_on_small_samples():
+    assert_holds(
+        SMALL, lambda case: _whole_failing(case, _in_advance) > case.delta, 3 * EXAMPLES
+    )
+
+
+def test_a_pac_rank_without_rejection_is_caught():
+    """The rows are then from the source, and the claim is about the target."""
+
+    def keep_all(case: TwoClasses, scores: np.ndarray, labels: np.ndarray) -> float:
+        rank = dfu.bounds.pac_rank(scores.size, float(case.alpha), float(case.delta))
+        return float(np.sort(scores)[rank - 1]) if rank <= scores.size else math.inf
+
+    assert_caught(
+        TWO_CLASSES, lambda case: _failing(case, keep_all) > case.delta, 10 * EXAMPLES
+    )
+
+
+class Rare(NamedTuple):
+    """A rare class that scores high always; coverage of the low threshold is short.
+
+    `rare` is the target's proportion of it over alpha, `fewer` the source's over the
+    target's.
+    """
+
+    n: int
+    rare: float
+    fewer: float
+    alpha: float
+    delta: float
+
+    @property
+    def target(self) -> float:
+        return self.rare * self.alpha
+
+    @property
+    def source(self) -> float:
+        return self.fewer * self.target
+
+
+# Where the two ways ask for about the same, which is where a choice can do harm.
+_BALANCED = {
+    0.05: ((1000, 6000), (0.1, 0.4)),
+    0.1: ((1000, 6000), (0.1, 0.4)),
+    0.3: ((20_000, 30_000), (0.01, 0.03)),
+}
+
+
+def _rare(delta: float) -> st.SearchStrategy[Rare]:
+    n, fewer = _BALANCED[delta]
+    return st.builds(
+        Rare,
+        n=st.integers(*n),
+        rare=st.floats(0.9, 0.99),
+        fewer=st.floats(*fewer),
+        alpha=st.sampled_from([0.05, 0.1]),
+        delta=st.just(delta),
+    )
+
+
+@cache
+def _rank(n: int, alpha: float, delta: float) -> int:
+    return dfu.bounds.pac_rank(n, alpha, delta)
+
+
+def _likely(n: int, p: float) -> np.ndarray:
+    """Return the counts of a binomial law but for a mass of 1e-9."""
+    return np.arange(stats.binom.ppf(5e-10, n, p), stats.binom.isf(5e-10, n, p) + 1)
+
+
+def _rare_failing(case: Rare, choose: Callable[[Rare, int], str]) -> float:
+    """Return the probability that coverage is short, less 1e-8 at most."""
+    alpha, delta, q1, p1 = case.alpha, case.delta, case.target, case.source
+    low_share = (1.0 - alpha) / (1.0 - q1) - 1e-9
+    keep = ((1.0 - q1) / (1.0 - p1)) / (q1 / p1)
+    failing = 0.0
+    for n1 in _likely(case.n, p1).astype(int):
+        n0 = case.n - int(n1)
+        if choose(case, int(n1)) == "rejection":
+            kept = _likely(n0, keep)
+            ranks = np.array([_rank(int(k + n1), alpha, delta) for k in kept])
+            fails = stats.binom.pmf(kept, n0, keep) @ stats.binom.sf(
+                ranks - 1, kept, low_share
+            )
+        else:
+            first = _first_enough(n0, q1, alpha, delta)
+            fails = stats.binom.sf(first - 1, n0, low_share)
+        failing += float(stats.binom.pmf(n1, case.n, p1) * fails)
+    return failing
+
+
+def _first_enough(n0: int, q1: float, alpha: float, delta: float) -> int:
+    """Return how many low scores of the common class let class-wise bounds stop."""
+    low, high = -1, n0 + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        bound = dfu.bounds.clopper_pearson_lower(
+            np.array([float(middle)]), np.array([float(n0)]), delta / 2
+        )[0]
+        enough = (1.0 - q1) * bound >= 1.0 - alpha
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def _rare_choice(case: Rare, n1: int) -> str:
+    from distfreeuq.conformal.thresholds import pac_method
+
+    p, q = (np.array([1.0 - x, x]) for x in (case.source, case.target))
+    return pac_method(case.n, q / p, p, q, case.alpha, case.delta)
+
+
+def _rare_choice_by_counts(case: Rare, n1: int) -> str:
+    from distfreeuq.conformal.thresholds import pac_method
+
+    p, q = (np.array([1.0 - x, x]) for x in (case.source, case.target))
+    observed = np.array([case.n - n1, n1]) / case.n
+    return pac_method(case.n, q / p, observed, q, case.alpha, case.delta)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delta", list(_BALANCED))
+def test_the_choice_with_a_rare_class(delta):
+    assert_holds(
+        _rare(delta),
+        lambda case: _rare_failing(case, _rare_choice) > case.delta,
+        EXAMPLES,
+    )
+
+
+@pytest.mark.parametrize("delta", list(_BALANCED))
+def test_a_choice_by_counts_is_found_by_the_search(delta):
+    """A search finds what the rule of observed counts does, at every level."""
+    assert_caught(
+        _rare(delta),
+        lambda case: _rare_failing(case, _rare_choice_by_counts) > case.delta,
+        10 * EXAMPLES,
+    )

@@ -21,7 +21,7 @@ def exact_region(confusion: Confusion, delta: float) -> Polytope:
     each = delta / (n_classes * (n_classes + 1))
     lower, upper = bounds.clopper_pearson(confusion.joint, confusion.n, each)
     mu_low, mu_high = bounds.clopper_pearson(confusion.target, confusion.m, each)
-    return Polytope._unchecked(lower, upper, mu_low, mu_high, True)
+    return Polytope._unchecked(lower, upper, mu_low, mu_high, True, delta)
 
 
 def norm_region(confusion: Confusion, delta: float) -> Box:
@@ -38,6 +38,7 @@ def norm_region(confusion: Confusion, delta: float) -> Box:
     )
     room = invertibility(confusion).smallest - source
     if raw is None or room <= 0.0:
-        return Box._unchecked(np.zeros(n_classes), np.full(n_classes, np.inf), True)
+        everything = np.full(n_classes, np.inf)
+        return Box._unchecked(np.zeros(n_classes), everything, True, delta)
     radius = (target + float(np.abs(raw).max()) * source) / room
-    return Box._unchecked(np.maximum(raw - radius, 0.0), raw + radius, True)
+    return Box._unchecked(np.maximum(raw - radius, 0.0), raw + radius, True, delta)

@@ -64,7 +64,7 @@ def total_variation_bound(
     surplus = prior_high @ np.maximum(used / smallest - box.low, 0.0)
     with np.errstate(invalid="ignore"):  # 0 * inf: class absent from both
         deficits = prior_high * np.maximum(box.high - used / largest, 0.0)
-    deficit = np.nan_to_num(deficits, nan=0.0).sum()
+    deficit = np.nan_to_num(deficits, nan=0.0, posinf=np.inf).sum()
     bound = min(1.0, float(surplus), float(deficit))
     if used.size <= _MAX_CLASSES_FOR_SUBSETS:
         bound = min(bound, _by_subsets(used / smallest, region, prior_low, prior_high))

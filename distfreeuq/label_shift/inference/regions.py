@@ -28,6 +28,9 @@ class Box:
         region empty.
     finite_sample : bool
         True if the region's level holds at every sample size, False if in the limit.
+    delta : float, optional
+        The region misses the true weights with probability at most this; None if it is
+        not known. `LabelShiftResult.region` fills it in.
 
     Examples
     --------
@@ -40,24 +43,42 @@ class Box:
     low: FloatArray
     high: FloatArray
     finite_sample: bool
+    delta: float | None = None
 
     def __post_init__(self) -> None:
         """Check the ends and make them read-only."""
         args = Arguments("Box")
         low = args.vector(self.low, "low", "numbers, one per class")
         high = args.vector(self.high, "high", "numbers, one per class", length=low.size)
-        _store(self, low=low, high=high, finite_sample=bool(self.finite_sample))
+        _store(
+            self,
+            low=low,
+            high=high,
+            finite_sample=bool(self.finite_sample),
+            delta=_level(args, self.delta),
+        )
 
     @classmethod
-    def _unchecked(cls, low: FloatArray, high: FloatArray, finite_sample: bool) -> Box:
+    def _unchecked(
+        cls,
+        low: FloatArray,
+        high: FloatArray,
+        finite_sample: bool,
+        delta: float | None = None,
+    ) -> Box:
         """Return a box of arrays that are known to be valid."""
         box = object.__new__(cls)
-        _store(box, low=low, high=high, finite_sample=finite_sample)
+        _store(box, low=low, high=high, finite_sample=finite_sample, delta=delta)
         return box
+
+    @staticmethod
+    def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
+        """Return today's fields from those in files of format 1: no level is known."""
+        return {**fields, "delta": None}
 
     def __repr__(self) -> str:
         """Return one line."""
-        return f"<Box K={self.n_classes} {_kind(self.finite_sample)}>"
+        return f"<Box K={self.n_classes} {_kind(self)}>"
 
     @property
     def n_classes(self) -> int:
@@ -126,6 +147,9 @@ class Polytope:
         Bounds of the frequencies of the predictions in the target.
     finite_sample : bool
         True if the region's level holds at every sample size, False if in the limit.
+    delta : float, optional
+        The region misses the true weights with probability at most this; None if it is
+        not known. `LabelShiftResult.region` fills it in.
 
     References
     ----------
@@ -154,6 +178,7 @@ class Polytope:
     mu_low: FloatArray
     mu_high: FloatArray
     finite_sample: bool
+    delta: float | None = None
 
     def __post_init__(self) -> None:
         """Check the bounds and make them read-only."""
@@ -171,7 +196,13 @@ class Polytope:
             mu_low=args.vector(self.mu_low, "mu_low", must, length=n_rows),
             mu_high=args.vector(self.mu_high, "mu_high", must, length=n_rows),
             finite_sample=bool(self.finite_sample),
+            delta=_level(args, self.delta),
         )
+
+    @staticmethod
+    def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
+        """Return today's fields from those in files of format 1: no level is known."""
+        return {**fields, "delta": None}
 
     @classmethod
     def _unchecked(
@@ -181,6 +212,7 @@ class Polytope:
         mu_low: FloatArray,
         mu_high: FloatArray,
         finite_sample: bool,
+        delta: float | None = None,
     ) -> Polytope:
         """Return a polytope of arrays that are known to be valid."""
         polytope = object.__new__(cls)
@@ -191,12 +223,13 @@ class Polytope:
             mu_low=mu_low,
             mu_high=mu_high,
             finite_sample=finite_sample,
+            delta=delta,
         )
         return polytope
 
     def __repr__(self) -> str:
         """Return one line."""
-        return f"<Polytope K={self.n_classes} {_kind(self.finite_sample)}>"
+        return f"<Polytope K={self.n_classes} {_kind(self)}>"
 
     @property
     def n_classes(self) -> int:
@@ -265,7 +298,9 @@ class Polytope:
         if np.isneginf(high).any() or np.isposinf(low).any():
             high, low = np.full_like(high, -np.inf), np.full_like(low, np.inf)
         # a failed LP returns +inf, and so a lower end of -inf: weights are at least 0
-        return Box._unchecked(np.maximum(low, 0.0), high, self.finite_sample)
+        return Box._unchecked(
+            np.maximum(low, 0.0), high, self.finite_sample, self.delta
+        )
 
     def _inequalities(self) -> tuple[FloatMatrix, FloatArray]:
         """Return A, b of {w >= 0 : A w <= b}, without rows that every w >= 0 satisfies.
@@ -321,5 +356,10 @@ def _store(region: Box | Polytope, **fields: Any) -> None:
         object.__setattr__(region, name, value)
 
 
-def _kind(finite_sample: bool) -> str:
-    return "finite-sample" if finite_sample else "asymptotic"
+def _level(args: Arguments, delta: Any) -> float | None:
+    return None if delta is None else args.probability(delta, "delta")
+
+
+def _kind(region: Box | Polytope) -> str:
+    kind = "finite-sample" if region.finite_sample else "asymptotic"
+    return kind if region.delta is None else f"{kind} delta={region.delta:g}"

@@ -22,6 +22,7 @@ from distfreeuq.references import (
     CLASS_EXCHANGEABLE,
     LABEL_SHIFT,
     PODKOPAEV_RAMDAS_2021,
+    VOVK_2005,
 )
 from distfreeuq.theorems.conformal.split_coverage import FAMILY, covers
 from distfreeuq.theorems.draws.calibration_draws import (
@@ -129,7 +130,7 @@ def target_level(scenario: str) -> float:
 COVERAGE = Theorem(
     name="label-conditional-coverage",
     title="Thresholds by class cover every class, under any label shift",
-    reference=f"{PODKOPAEV_RAMDAS_2021}, eq. (10)",
+    reference=f"{VOVK_2005}; {PODKOPAEV_RAMDAS_2021}, eq. (10)",
     statement=(
         "P(Y in C(X) | Y = y) >= 1 - alpha_y for every class, with equality to "
         "E[rank / (n_y + 1)] if no two scores can tie; hence P(Y in C(X)) >= 1 - sum "

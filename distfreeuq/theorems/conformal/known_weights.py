@@ -21,6 +21,7 @@ from distfreeuq.references import (
     IID,
     LABEL_SHIFT,
     PODKOPAEV_RAMDAS_2021,
+    TIBSHIRANI_2019,
     TRUE_LABEL_WEIGHT,
 )
 from distfreeuq.theorems.conformal.split_coverage import FAMILY, covers
@@ -201,7 +202,7 @@ def _plain_quantile(scores: FloatArray, weights: FloatArray, level: float) -> fl
 COVERAGE = Theorem(
     name="label-shift-coverage",
     title="Weighted conformal sets cover under label shift",
-    reference=f"{PODKOPAEV_RAMDAS_2021}, Thm 2",
+    reference=f"{TIBSHIRANI_2019}; {PODKOPAEV_RAMDAS_2021}, Thm 2",
     statement="P(Y in C(X)) >= 1 - alpha for a new target row, with w = q/p known.",
     assumptions=ASSUMPTIONS,
     family=FAMILY,

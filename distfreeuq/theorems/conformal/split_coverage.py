@@ -22,7 +22,13 @@ from distfreeuq.conformal.nonconformity import (
 )
 from distfreeuq.conformal.split_sets import split_conformal
 from distfreeuq.conformal.thresholds import exchangeable_threshold
-from distfreeuq.references import CHOSEN_ELSEWHERE, EXCHANGEABLE, PODKOPAEV_RAMDAS_2021
+from distfreeuq.references import (
+    CHOSEN_ELSEWHERE,
+    EXCHANGEABLE,
+    PAPADOPOULOS_2002,
+    PODKOPAEV_RAMDAS_2021,
+    VOVK_2005,
+)
 from distfreeuq.theorems.draws.calibration_draws import (
     Rows,
     covered_by_fits,
@@ -166,7 +172,7 @@ def uniforms_reused(
 COVERAGE = Theorem(
     name="split-coverage",
     title="Split conformal sets cover",
-    reference=f"{PODKOPAEV_RAMDAS_2021}, Thm 1",
+    reference=f"{PAPADOPOULOS_2002}; {VOVK_2005}; {PODKOPAEV_RAMDAS_2021}, Thm 1",
     statement="P(Y in C(X)) >= 1 - alpha for a new row, whatever classifier and score.",
     assumptions=(EXCHANGEABLE, CHOSEN_ELSEWHERE),
     family=FAMILY,

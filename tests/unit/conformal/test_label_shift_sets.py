@@ -1,6 +1,7 @@
 """Label-shift conformal sets: weights known, estimated, and within a region."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -122,7 +123,8 @@ def test_claims_say_how_the_weights_are_known(toy, estimate):
     scenario, probs, labels, _, _ = toy
     known = label_shift_conformal(probs, labels, scenario.label_weight, rng=1)
     assert known.guarantee.finite_sample and known.guarantee.lower == 0.9
-    assert "estimated" in known.guarantee.statement  # the upper side is called so
+    share = 1 / (1 + 600 * scenario.label_weight.min() / scenario.label_weight.max())
+    assert known.guarantee.upper == pytest.approx(0.9 + share)
     priors = dfu.label_weights(scenario.source_prior, scenario.target_prior)
     from_priors = label_shift_conformal(probs, labels, priors, rng=1)
     np.testing.assert_array_equal(from_priors.thresholds, known.thresholds)
@@ -229,7 +231,7 @@ def test_singular_confusion_matrix_needs_robust(toy):
 # ----------------------------------------------------------------- confidence
 
 
-def test_pac_method_is_chosen_by_counts_and_weights():
+def test_pac_method_is_chosen_by_the_priors():
     """Rejection keeps 1 in w_max rows: with a rare class, bounds by class do better."""
     rng = np.random.default_rng(0)
     probs = rng.dirichlet([1, 1], size=5000)
@@ -243,6 +245,13 @@ def test_pac_method_is_chosen_by_counts_and_weights():
             probs = rng.permutation(probs)
             fit = label_shift_conformal(probs, labels, weights, confidence=0.9, rng=1)
             assert fit.pac_method.startswith(by)
+        # nor have the labels
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dfu.SmallCalibrationWarning)
+            others = label_shift_conformal(
+                probs, 1 - labels, weights, confidence=0.9, rng=1
+            )
+        assert others.pac_method.startswith(by)
         assert np.unique(fit.thresholds).size == 1
         assert fit.guarantee.kind == "training-conditional"
         assert "0.9 over the calibration draw" in " ".join(str(fit).split())

@@ -1,0 +1,451 @@
+"""What each procedure claims, situation by situation.
+
+Every row of the table is a fit and the claim that must be printed for it: what the
+probability is over, the bound, the confidence, whether it holds in finite samples, all
+that it needs, and who proved it. A need that is dropped, another level, an asymptotic
+claim sold as a finite one or a wrong source fails a row.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import distfreeuq as dfu
+from distfreeuq import references as r
+from distfreeuq import scenarios
+from distfreeuq.references import cited
+
+SCENARIO = scenarios.three_gaussians()
+X, LABELS = SCENARIO.sample(600, "source", rng=0)
+X_TARGET, _ = SCENARIO.sample(600, "target", rng=0)
+PROBS, PROBS_TARGET = SCENARIO.posterior(X), SCENARIO.posterior(X_TARGET)
+WEIGHT = SCENARIO.label_weight
+RATIO = np.exp(PROBS[:, 0])
+
+ESTIMATORS: dict[str, Callable[[], dfu.LabelShiftResult]] = {
+    "bbse": lambda: dfu.bbse(PROBS, LABELS, PROBS_TARGET),
+    "soft": lambda: dfu.bbse(PROBS, LABELS, PROBS_TARGET, soft=True),
+    "rlls": lambda: dfu.rlls(PROBS, LABELS, PROBS_TARGET),
+    "soft rlls": lambda: dfu.rlls(PROBS, LABELS, PROBS_TARGET, soft=True),
+    "mlls": lambda: dfu.mlls(PROBS, LABELS, PROBS_TARGET),
+    "mlls, as it is": lambda: dfu.mlls(PROBS, LABELS, PROBS_TARGET, calibrate=None),
+}
+
+SHIFT = {r.LABEL_SHIFT, r.IID, r.CHOSEN_ELSEWHERE}
+TWO_SAMPLES = {r.CLASSES_OVERLAP, r.TWO_SAMPLES, r.FITTED_ELSEWHERE}
+LIKELIHOOD = {r.TOLD_APART}
+AFTER_BCTS = {f"after BCTS {r.CALIBRATED}"}
+AS_IT_IS = {r.CALIBRATED}
+INDEPENDENT = {
+    "the weights were estimated on rows independent of the calibration rows and of the "
+    "new row (declared)"
+}
+CONSISTENT = {"the weights' estimator is consistent"}
+RATIO_NEEDS = {
+    r.COVARIATE_SHIFT,
+    r.TRUE_RATIO_TO_SCALE,
+    r.INPUTS_OVERLAP,
+    r.IID,
+    r.CHOSEN_ELSEWHERE,
+}
+SPLIT_BY = ["papadopoulos2002", "podkopaev2021", "vovk2005"]
+WEIGHTED_BY = ["podkopaev2021", "tibshirani2019"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A situation and its claim; `lower` None if it is not a fixed number."""
+
+    name: str
+    fit: Callable[[], object]
+    kind: str
+    lower: float | None
+    needs: set[str]
+    by: list[str]
+    confidence: float | None = None
+    finite_sample: bool = True
+    upper: float | None = None
+
+
+def shifted(weights, **options):
+    return dfu.label_shift_conformal(PROBS, LABELS, weights, rng=1, **options)
+
+
+def estimated(name: str, **options):
+    return lambda: shifted(ESTIMATORS[name](), **options)
+
+
+def of_estimators() -> list[Row]:
+    """Return three rows for each estimator of the weights."""
+    rows = []
+    for name in ESTIMATORS:
+        mlls = name.startswith("mlls")
+        own = set(TWO_SAMPLES)
+        if mlls:
+            own |= LIKELIHOOD | (AFTER_BCTS if name == "mlls" else AS_IT_IS)
+        rows += [
+            Row(
+                f"{name}: plug-in",
+                estimated(name),
+                "marginal",
+                0.9,
+                SHIFT | own | CONSISTENT,
+                ["podkopaev2021"],
+                finite_sample=False,
+            ),
+            Row(
+                f"{name}: independent",
+                estimated(name, independent=True, delta=0.04),
+                "marginal",
+                None,
+                SHIFT | own | INDEPENDENT,
+                WEIGHTED_BY,
+                confidence=0.96,
+                finite_sample=not mlls,
+            ),
+            Row(
+                f"{name}: robust",
+                estimated(name, robust=True, delta=0.03, alpha=0.2),
+                "marginal",
+                0.77,
+                SHIFT | own,
+                WEIGHTED_BY,
+                finite_sample=not mlls,
+            ),
+        ]
+    return rows
+
+
+def holds(level: str, more: str = "") -> set[str]:
+    return {
+        f"the region given holds the true weights with probability >= {level}{more}"
+    }
+
+
+def box(finite_sample: bool, delta: float | None = None) -> dfu.Box:
+    return dfu.Box(0.9 * WEIGHT, 1.1 * WEIGHT, finite_sample, delta)
+
+
+KNOWN_UPPER = 0.9 + WEIGHT.max() / (600 * WEIGHT.min() + WEIGHT.max())
+PRIORS = dfu.label_weights(SCENARIO.source_prior, SCENARIO.target_prior)
+
+TABLE = [
+    Row(
+        "split",
+        lambda: dfu.split_conformal(PROBS, LABELS, rng=1),
+        "marginal",
+        0.9,
+        {r.EXCHANGEABLE, r.CHOSEN_ELSEWHERE},
+        SPLIT_BY,
+        upper=0.9 + 1 / 601,
+    ),
+    Row(
+        "split, never empty",
+        lambda: dfu.split_conformal(PROBS, LABELS, never_empty=True, rng=1),
+        "marginal",
+        0.9,
+        {r.EXCHANGEABLE, r.CHOSEN_ELSEWHERE},
+        SPLIT_BY,
+    ),
+    Row(
+        "split, ties",
+        lambda: dfu.split_conformal([[0.8, 0.2]] * 30, [0] * 30, score="lac"),
+        "marginal",
+        0.9,
+        {r.EXCHANGEABLE, r.CHOSEN_ELSEWHERE},
+        SPLIT_BY,
+    ),
+    Row(
+        "split, confidence",
+        lambda: dfu.split_conformal(PROBS, LABELS, confidence=0.8, rng=1),
+        "training-conditional",
+        0.9,
+        {r.NEW_ROW_IID, r.CHOSEN_ELSEWHERE},
+        ["vovk2012"],
+        confidence=0.8,
+    ),
+    Row(
+        "label-conditional",
+        lambda: dfu.label_conditional_conformal(PROBS, LABELS, alpha=0.2, rng=1),
+        "class-conditional",
+        0.8,
+        {r.LABEL_SHIFT, r.CLASS_EXCHANGEABLE, r.CHOSEN_ELSEWHERE},
+        ["podkopaev2021", "vovk2005"],
+    ),
+    Row(
+        "label-conditional, a level per class",
+        lambda: dfu.label_conditional_conformal(
+            PROBS, LABELS, alpha=[0.1, 0.2, 0.3], rng=1
+        ),
+        "class-conditional",
+        0.7,
+        {r.LABEL_SHIFT, r.CLASS_EXCHANGEABLE, r.CHOSEN_ELSEWHERE},
+        ["podkopaev2021", "vovk2005"],
+    ),
+    Row(
+        "label-conditional, confidence",
+        lambda: dfu.label_conditional_conformal(
+            PROBS, LABELS, alpha=0.2, confidence=0.9, rng=1
+        ),
+        "training-conditional",
+        0.8,
+        SHIFT,
+        ["vovk2012"],
+        confidence=0.9,
+    ),
+    Row(
+        "known weights",
+        lambda: shifted(WEIGHT),
+        "marginal",
+        0.9,
+        SHIFT | {r.TRUE_LABEL_WEIGHT},
+        WEIGHTED_BY,
+        upper=KNOWN_UPPER,
+    ),
+    Row(
+        "known weights, one of them zero",
+        lambda: shifted(WEIGHT * [0, 1, 1]),
+        "marginal",
+        0.9,
+        SHIFT | {r.TRUE_LABEL_WEIGHT},
+        WEIGHTED_BY,
+    ),
+    Row(
+        "known priors",
+        lambda: shifted(PRIORS),
+        "marginal",
+        0.9,
+        SHIFT | {r.TRUE_LABEL_WEIGHT},
+        WEIGHTED_BY,
+        upper=KNOWN_UPPER,
+    ),
+    Row(
+        "known weights, confidence",
+        lambda: shifted(WEIGHT, confidence=0.85),
+        "training-conditional",
+        0.9,
+        SHIFT | {r.TRUE_LABEL_WEIGHT},
+        ["vovk2012"],
+        confidence=0.85,
+    ),
+    Row(
+        "known priors, confidence, bounds by class",
+        lambda: dfu.label_shift_conformal(
+            np.tile(PROBS, (8, 1)),
+            np.tile(LABELS, 8),
+            dfu.label_weights([0.099, 0.9, 0.001], [0.09, 0.9, 0.01]),
+            confidence=0.85,
+            rng=1,
+        ),
+        "training-conditional",
+        0.9,
+        SHIFT | {r.TRUE_PRIORS},
+        ["clopper1934"],
+        confidence=0.85,
+    ),
+    *of_estimators(),
+    Row(
+        "a region given, without a level",
+        lambda: shifted(box(True), robust=True, delta=0.05),
+        "marginal",
+        0.85,
+        SHIFT | holds("0.95", " (declared by delta=), in finite samples"),
+        WEIGHTED_BY,
+    ),
+    Row(
+        "a region given, in the limit",
+        lambda: shifted(box(False), robust=True, delta=0.05),
+        "marginal",
+        0.85,
+        SHIFT | holds("0.95", " (declared by delta=)"),
+        WEIGHTED_BY,
+        finite_sample=False,
+    ),
+    Row(
+        "a region given, with its level",
+        lambda: shifted(box(True, 0.2), robust=True, delta=0.05),
+        "marginal",
+        0.7,
+        SHIFT | holds("0.8", ", in finite samples"),
+        WEIGHTED_BY,
+    ),
+    Row(
+        "an estimate's region of another level",
+        lambda: shifted(ESTIMATORS["bbse"]().region(0.3), robust=True),
+        "marginal",
+        0.6,
+        SHIFT | holds("0.7", ", in finite samples"),
+        WEIGHTED_BY,
+    ),
+    Row(
+        "covariate shift",
+        lambda: dfu.covariate_shift_conformal(PROBS, LABELS, RATIO, rng=1),
+        "marginal",
+        0.9,
+        RATIO_NEEDS,
+        ["tibshirani2019"],
+    ),
+    Row(
+        "covariate shift, confidence",
+        lambda: dfu.covariate_shift_conformal(
+            PROBS, LABELS, RATIO, confidence=0.9, weight_bound=3.0, rng=1
+        ),
+        "training-conditional",
+        0.9,
+        RATIO_NEEDS | {r.WEIGHT_BOUND},
+        ["vovk2012"],
+        confidence=0.9,
+    ),
+]
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
+def test_claims(row):
+    claim = row.fit().guarantee
+    assert claim.kind == row.kind
+    if row.lower is not None:
+        assert claim.lower == pytest.approx(row.lower, abs=1e-12)
+    assert claim.upper == (None if row.upper is None else pytest.approx(row.upper))
+    assert claim.confidence == (
+        None if row.confidence is None else pytest.approx(row.confidence)
+    )
+    assert claim.finite_sample == row.finite_sample
+    assert set(claim.assumptions) == row.needs
+    assert sorted(entry.key for entry in cited(claim.reference)) == row.by
+    assert len(claim.assumptions) == len(set(claim.assumptions))
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
+def test_printed_claims(row):
+    fit = row.fit()
+    printed = " ".join(str(fit).split())
+    assert ("asymptotic: no claim" in printed) == (not row.finite_sample)
+    assert "variation. (" not in printed and "). (" not in printed
+    for need in row.needs:
+        assert need in printed
+    if not row.finite_sample:
+        assert "in finite samples" not in fit.guarantee.statement
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("options", [{"robust": True}, {"independent": True}, {}])
+def test_sets_need_what_their_weights_need(name, options):
+    estimate = ESTIMATORS[name]()
+    claim = shifted(estimate, **options).guarantee
+    assert set(estimate.guarantee.assumptions) <= set(claim.assumptions)
+    if options:
+        assert claim.finite_sample == estimate.guarantee.finite_sample
+        assert claim.finite_sample == estimate.region(0.01).finite_sample
+
+
+def test_weights_of_which_nothing_is_claimed():
+    estimate = ESTIMATORS["mlls"]()
+    estimate = dataclasses.replace(estimate, guarantee=dfu.NoGuarantee("no reason"))
+    for options in ({"robust": True}, {"independent": True}):
+        claim = shifted(estimate, **options).guarantee
+        assert not claim
+        assert "no reason" in claim.reason
+
+
+# ------------------------------------------------------------------- levels and regions
+
+
+def test_regions_carry_their_level():
+    for name, make in ESTIMATORS.items():
+        region = make().region(0.07)
+        assert region.delta == 0.07, name
+        assert region.ranges().delta == 0.07
+    assert PRIORS.region(0.07).delta == 0.07
+    assert box(True).delta is None
+    assert repr(box(True, 0.07)) == "<Box K=3 finite-sample delta=0.07>"
+    with pytest.raises(dfu.InputError, match="'delta' parameter of Box"):
+        box(True, 1.5)
+
+
+def test_the_level_of_a_region_is_printed():
+    estimate = ESTIMATORS["bbse"]()
+    text = shifted(estimate.region(0.9), robust=True).guarantee.statement
+    assert "of level 10%" in text and "(vacuous)" in text and "99%" not in text
+    text = shifted(estimate, robust=True, delta=1e-9).guarantee.statement
+    assert "99.99% region" in text
+
+
+def test_regions_keep_their_level_on_file(tmp_path):
+    from distfreeuq._base.persistence import load, save
+
+    for region in (box(True, 0.05), box(False), ESTIMATORS["bbse"]().region(0.02)):
+        file = tmp_path / "region.npz"
+        save(region, file)
+        assert load(file).delta == region.delta
+
+
+# --------------------------------------------------------------------- what to use else
+
+
+def test_plug_in_sets_name_label_conditional_sets_first():
+    printed = " ".join(str(shifted(ESTIMATORS["bbse"]())).split())
+    assert "Instead: label_conditional_conformal covers every class" in printed
+    assert printed.index("label_conditional_conformal") < printed.index("robust=True")
+    assert "every set would hold" not in printed
+    # MLLS has no region for finite samples, so that robust=True is no better
+    printed = " ".join(str(shifted(ESTIMATORS["mlls"]())).split())
+    assert "label_conditional_conformal" in printed
+    assert "robust=True" not in printed
+
+
+def test_classes_with_too_few_rows_are_named():
+    estimate = ESTIMATORS["bbse"]()
+    first = {k: np.flatnonzero(k == LABELS) for k in range(3)}
+    for few, said in ((9, None), (8, "class 2: fewer than 9 rows"), (0, "2: no rows")):
+        rows = np.concatenate([first[0][:20], first[1][:60], first[2][:few]])
+        fit = dfu.label_shift_conformal(PROBS[rows], LABELS[rows], estimate, rng=1)
+        printed = " ".join(str(fit).split())
+        assert ("every set would hold" in printed) == (said is not None)
+        assert said is None or said in printed
+
+
+def test_claims_for_finite_samples_give_no_advice():
+    for fit in (shifted(WEIGHT), shifted(ESTIMATORS["bbse"](), robust=True)):
+        assert "Instead:" not in str(fit)
+
+
+# ------------------------------------------------------------------- numbers and bounds
+
+
+def test_coverage_by_class_is_rounded_down():
+    fit = dfu.label_conditional_conformal(PROBS, LABELS, rng=1)
+    lines = str(fit).splitlines()
+    for k, exact in enumerate(fit.class_lower):
+        line = next(line for line in lines if line.split()[:1] == [str(k)])
+        printed = float(line.split()[-1])
+        assert exact - 1e-4 < printed <= exact + 1e-9
+
+
+def test_nothing_of_the_source_in_the_target():
+    two = LABELS < 2
+    weights = dfu.label_weights([0.5, 0.5, 0.0], [0.0, 0.0, 1.0])
+    for options in ({}, {"confidence": 0.9}):
+        with pytest.warns(dfu.SmallCalibrationWarning, match="no class of the source"):
+            fit = dfu.label_shift_conformal(
+                PROBS[two], LABELS[two], weights, rng=1, **options
+            )
+        assert np.isinf(fit.thresholds).all()
+        assert fit.predict(PROBS_TARGET, rng=1).mask.all()
+
+
+def test_every_label_with_confidence():
+    with pytest.warns(dfu.SmallCalibrationWarning):
+        fit = dfu.split_conformal(PROBS[:9], LABELS[:9], confidence=0.9, rng=1)
+    assert fit.guarantee.lower == 1.0
+    assert fit.guarantee.statement.startswith("every set holds every label")
+    assert "Beta" not in fit.guarantee.reference
+
+
+def test_coverage_given_the_calibration_rows_is_not_called_an_average():
+    fit = dfu.label_conditional_conformal(PROBS, LABELS, confidence=0.1, rng=1)
+    assert "P(Y in C(X))" not in fit.guarantee.statement
