@@ -60,8 +60,8 @@ def _ties(result: ConformalResult) -> list[tuple[str, str]]:
     if n_tied == 0:
         return []
     told = (
-        f"{n_tied} calibration rows share their scores with others, which makes sets "
-        "larger than they need be. ids= gives repeated rows uniforms of their own."
+        f"{n_tied} calibration rows share their scores with others, so that sets may "
+        "be larger than they need be. ids= gives repeated rows uniforms of their own."
     )
     return [("Note", told)]
 

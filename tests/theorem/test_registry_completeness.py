@@ -102,7 +102,7 @@ def results():
     """Make results that have all guarantees that there are."""
     fit = dfu.split_conformal(PROBS, LABELS, rng=0)
     yield fit
-    yield fit.predict(TARGET, rng=0).evaluate(np.zeros(300, dtype=int))
+    yield fit.predict(TARGET).evaluate(np.zeros(300, dtype=int))
     yield dfu.split_conformal(PROBS, LABELS, confidence=0.9, rng=0)
     for confidence in (None, 0.9):
         yield dfu.label_conditional_conformal(
