@@ -11,6 +11,7 @@ ZHAO_2020 = "Zhao, Chen & Oymak (2020)"
 VOVK_2012 = "Vovk (2012)"
 TIBSHIRANI_2019 = "Tibshirani, Barber, Candes & Ramdas (2019)"
 CLOPPER_PEARSON_1934 = "Clopper and Pearson (1934)"
+HASHED_UNIFORMS = "hashed uniforms (theory page, 12.8)"
 
 # ---------------------------------------------------------------- how rows were drawn
 IID = "rows i.i.d."

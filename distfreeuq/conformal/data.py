@@ -22,7 +22,7 @@ from distfreeuq._numerics.quantiles import in_order
 from distfreeuq.conformal.nonconformity import NestedScore, as_score, true_label_scores
 from distfreeuq.exceptions import SmallCalibrationWarning
 from distfreeuq.guarantees import Guarantee
-from distfreeuq.references import IDS_OF_ROWS, SEED_ELSEWHERE
+from distfreeuq.references import HASHED_UNIFORMS, IDS_OF_ROWS, SEED_ELSEWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,11 @@ class CalibrationScores:
         if self.row_key is None:
             return guarantee
         more = (SEED_ELSEWHERE, *((IDS_OF_ROWS,) if self.row_key.by_id else ()))
-        return replace(guarantee, assumptions=(*guarantee.assumptions, *more))
+        return replace(
+            guarantee,
+            reference=f"{guarantee.reference}; {HASHED_UNIFORMS}",
+            assumptions=(*guarantee.assumptions, *more),
+        )
 
     def fields(self) -> dict[str, Any]:
         """Return the fields that every ConformalResult takes from here."""
