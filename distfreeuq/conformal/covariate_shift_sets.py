@@ -300,7 +300,7 @@ def covariate_shift_conformal(
     >>> weights = dfu.density_ratio(x, target, rng=0)
     >>> fit = dfu.covariate_shift_conformal(p1, labels, weights, rng=2)
     >>> fit.predict([0.7, 0.99], features=[0.4, 2.3]).sizes.tolist()
-    [1, 1]
+    [2, 1]
     >>> bool(fit.guarantee)
     False
     """
