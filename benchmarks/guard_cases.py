@@ -176,7 +176,7 @@ def small_calls() -> Iterator[Case]:
     probs, labels = data.rows(100, 10)
     fit = dfu.split_conformal(probs, labels, rng=0)
     yield "call: split_conformal", lambda: dfu.split_conformal(probs, labels, rng=0)
-    yield "call: predict", lambda: fit.predict(probs, rng=0)
+    yield "call: predict", lambda: fit.predict(probs)
     yield "call: ece", lambda: metrics.ece(probs, labels)
 
 

@@ -92,7 +92,7 @@ def cells(n: int, n_classes: int) -> Job:
 
 def evaluate(n: int, n_classes: int) -> Job:
     probs, labels = data.rows(n, n_classes)
-    sets = dfu.split_conformal(probs, labels, rng=0).predict(probs, rng=1)
+    sets = dfu.split_conformal(probs, labels, rng=0).predict(probs)
 
     def by_numpy() -> Any:
         covered = sets.mask[np.arange(n), labels]

@@ -45,7 +45,7 @@ def fit(n: int) -> Job:
 
 def predict(n: int) -> Job:
     probs, labels = data.rows(1000, N_CLASSES)
-    fitted = dfu.split_conformal(probs, labels, rng=2)
+    fitted = dfu.split_conformal(probs, labels, rng=np.random.default_rng(2))
     threshold = float(fitted.thresholds[0])
     new_probs, _ = data.rows(n, N_CLASSES, seed=1)
 

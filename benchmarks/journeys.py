@@ -112,7 +112,7 @@ def journeys() -> dict[str, Callable[[], object]]:
 
     def split() -> str:
         fit = dfu.split_conformal(probs, labels, rng=0)
-        sets = fit.predict(probs_target, rng=0)
+        sets = fit.predict(probs_target)
         return str(sets.evaluate(labels_target).summary())
 
     def robust() -> str:

@@ -73,7 +73,7 @@ def run(folder: str | Path = "figures") -> list[Path]:
         f"on {len(source)}. First without a shift, on the other {test.sum()}:"
     )
     plain = split_conformal(source, source_labels, rng=_SEED)
-    held_out = plain.predict(probs[test], rng=_SEED).evaluate(labels[test])
+    held_out = plain.predict(probs[test]).evaluate(labels[test])
     print(plain, held_out, sep="\n\n", end="\n\n")
 
     kept = rng.random(test.sum()) < labels[test].map(_KEPT).to_numpy(dtype=float)
@@ -99,8 +99,7 @@ def run(folder: str | Path = "figures") -> list[Path]:
     }
     print(fits["estimated weights"], end="\n\n")
     achieved = {
-        name: fit.predict(target, rng=_SEED).evaluate(target_labels)
-        for name, fit in fits.items()
+        name: fit.predict(target).evaluate(target_labels) for name, fit in fits.items()
     }
     print(comparison(fits, achieved), end="\n\n")
 

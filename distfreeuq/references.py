@@ -419,6 +419,8 @@ ZHAO_2020 = _cite(
     howpublished="arXiv preprint",
 )
 
+HASHED_UNIFORMS = "hashed uniforms (theory page, 12.8)"
+
 # ---------------------------------------------------------------- how rows were drawn
 IID = "rows i.i.d."
 INDEPENDENT = "rows independent"
@@ -433,6 +435,9 @@ FITTED_ELSEWHERE = "the classifier was fitted on other rows"
 CHOSEN_ELSEWHERE = "the classifier, the score and alpha were chosen without these rows"
 ASSESSED_ELSEWHERE = "rows not used to fit or calibrate the classifier"
 SETS_ASSESSED_ELSEWHERE = "rows used neither to fit the classifier nor to calibrate"
+SEED_ELSEWHERE = "the seed was chosen without the data"
+IDS_OF_ROWS = "what is said of the rows holds of the rows together with their ids"
+OWN_UNIFORMS = "the uniforms given are independent draws from [0, 1]"
 
 # ------------------------------------------------------------------------- label shift
 LABEL_SHIFT = "label shift: p(x | y) is the same in source and target"

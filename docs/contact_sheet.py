@@ -93,7 +93,7 @@ def prediction_sets() -> Figures:
     weighted = dfu.label_shift_conformal(probs, labels, TOY.label_weight, rng=0)
     by_class = dfu.label_conditional_conformal(probs, labels, rng=0)
     achieved = {
-        name: one.predict(new_probs, rng=0).evaluate(new_labels)
+        name: one.predict(new_probs).evaluate(new_labels)
         for name, one in (
             ("exchangeable", fit),
             ("label-shift weights", weighted),
@@ -103,7 +103,7 @@ def prediction_sets() -> Figures:
     alphas = np.linspace(0.02, 0.5, 13)
     results = [
         dfu.label_shift_conformal(probs, labels, TOY.label_weight, alpha=a, rng=0)
-        .predict(new_probs, rng=0)
+        .predict(new_probs)
         .evaluate(new_labels)
         for a in alphas
     ]

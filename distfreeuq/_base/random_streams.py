@@ -1,10 +1,10 @@
-"""Streams of uniforms: calibration and prediction never share one."""
+"""Streams of random numbers: every purpose has one of its own."""
 
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from distfreeuq._base.array_types import FloatArray, RandomState
+from distfreeuq._base.array_types import RandomState
 from distfreeuq._base.arrays import describe
 from distfreeuq.exceptions import InputError
 
@@ -22,11 +22,11 @@ _SPAWN_KEYS = {purpose: _FIRST_KEY + i for i, purpose in enumerate(get_args(Purp
 def stream(rng: RandomState, purpose: Purpose, caller: str) -> np.random.Generator:
     """Return a generator; one integer seed gives each purpose a different stream.
 
-    With the same uniforms in calibration and prediction, a test row's score would not
-    be exchangeable with the calibration scores, and coverage would be lost. So it is
-    with scores randomised by the numbers that the labels were drawn with.
+    Scores randomised by the numbers that the labels were drawn with, or rows thinned by
+    those that randomised their scores, would lose what is guaranteed. Uniforms of rows
+    that have a seed are not drawn at all (`row_uniforms`).
     """
-    _check(rng, caller)
+    check_rng(rng, caller)
     if isinstance(rng, np.random.Generator):
         return rng
     if rng is None:
@@ -46,24 +46,8 @@ def spawn_key(purpose: Purpose) -> int:
     return _SPAWN_KEYS[purpose]
 
 
-def row_uniforms(
-    n_rows: int,
-    rng: RandomState,
-    purpose: Purpose,
-    caller: str,
-    randomized: bool,
-) -> FloatArray:
-    """Return one uniform per row, or ones where the score is not randomised.
-
-    A bad `rng` raises an error in either case.
-    """
-    if randomized:
-        return stream(rng, purpose, caller).random(n_rows)
-    _check(rng, caller)
-    return np.ones(n_rows)
-
-
-def _check(rng: Any, caller: str) -> None:
+def check_rng(rng: Any, caller: str) -> None:
+    """Raise an error unless this is a seed, a generator or None."""
     if rng is None or isinstance(rng, np.random.Generator | np.random.SeedSequence):
         return
     if isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0:

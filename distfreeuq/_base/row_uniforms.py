@@ -7,7 +7,7 @@ the same set today, tomorrow, alone or in any batch. Two keys, or a hash on one 
 only, would lose coverage where rows repeat (theory page, 12.8).
 
 A Generator is drawn from in order: fresh uniforms for every row, in calibration and in
-prediction.
+prediction. So it is without a seed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, RandomState
 from distfreeuq._base.arrays import as_items, describe, shape_of
-from distfreeuq._base.random_streams import stream
+from distfreeuq._base.persistence import register
+from distfreeuq._base.random_streams import check_rng, stream
+from distfreeuq._base.stored_state import require
 from distfreeuq._kernels import _row_hash
 from distfreeuq._kernels.threads import threads_for
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from distfreeuq._base.arguments import Arguments
 
 
+@register("row-key")
 @dataclass(frozen=True, slots=True)
 class RowKey:
     """What makes a row's uniform: a key, and whether it hashes the row or its id."""
@@ -36,23 +39,29 @@ class RowKey:
     key: int
     by_id: bool
 
-
-def read_row_key(rng: RandomState, ids: Any, caller: str) -> RowKey | None:
-    """Return the key of a fit: of an integer seed, or wherever rows have ids."""
-    seeded = isinstance(rng, int | np.integer | np.random.SeedSequence)
-    if ids is None and not seeded:
-        return None
-    generator = stream(rng, "fit", caller)
-    return RowKey(int(generator.integers(1 << 64, dtype=np.uint64)), ids is not None)
+    def _validate_state(self) -> None:
+        require(type(self.key) is int and 0 <= self.key < 1 << 64, "a key of 64 bits")
+        require(type(self.by_id) is bool, "whether ids are hashed")
 
 
 def fit_uniforms(
-    args: Arguments, probs: FloatMatrix, rng: RandomState, ids: Any
+    args: Arguments,
+    probs: FloatMatrix,
+    rng: RandomState,
+    ids: Any,
+    randomized: bool,
 ) -> tuple[FloatArray, RowKey | None]:
-    """Return the uniforms of calibration rows, and the key if they have one."""
-    key = read_row_key(rng, ids, args.caller)
-    if key is None:
-        return stream(rng, "fit", args.caller).random(probs.shape[0]), None
+    """Return the uniforms of calibration rows, and the key if they have one.
+
+    Scores that are not randomised have uniforms of one. A bad `rng`, or ids that are
+    none, raise an error in either case.
+    """
+    n = probs.shape[0]
+    if not randomized:
+        return _ones(args, n, rng, ids), None
+    if ids is None and not is_seed(rng):
+        return np.asarray(stream(rng, "fit", args.caller).random(n)), None
+    key = RowKey(_key_of(rng, args.caller), ids is not None)
     return hashed_uniforms(args, probs, key, ids), key
 
 
@@ -62,29 +71,48 @@ def new_uniforms(
     key: RowKey | None,
     rng: RandomState,
     ids: Any,
+    randomized: bool,
 ) -> FloatArray:
     """Return the uniforms of new rows, in the way of the fit."""
+    n = probs.shape[0]
+    if not randomized:
+        return _ones(args, n, rng, ids)
+    check_rng(rng, args.caller)
+    if ids is None and key is not None and key.by_id:
+        args.invalid("ids", "given, one per row, as in the fit", "None")
+    if ids is not None and (key is None or not key.by_id):
+        args.invalid("ids", "None, as in the fit", describe(ids))
     if key is None:
-        if ids is not None:
-            args.invalid("ids", "None, as in the fit", describe(ids))
-        if isinstance(rng, int | np.integer | np.random.SeedSequence):
+        if is_seed(rng):
             must = (
-                "a numpy.random.Generator or None, because the fit was made without an "
-                "integer seed: with one, uniforms belong to the rows and no rng is "
-                "needed here"
+                "a numpy.random.Generator or None, because the fit was made without a "
+                "seed: fit with the seed, and no rng is needed here"
             )
             args.invalid("rng", must, describe(rng))
-        return stream(rng, "predict", args.caller).random(probs.shape[0])
-    if rng is not None and read_row_key(rng, ids, args.caller) != key:
+        return np.asarray(stream(rng, "predict", args.caller).random(n))
+    if rng is not None and not (is_seed(rng) and _key_of(rng, args.caller) == key.key):
         must = (
-            "left out, because the fit was made with a seed of its own and new rows "
-            "have their uniforms from it"
+            "None or the seed of the fit, whose uniforms belong to the rows: others "
+            "would lose coverage where rows repeat"
         )
         args.invalid("rng", must, describe(rng))
-    if (ids is None) == key.by_id:
-        must = "given, as in the fit" if key.by_id else "None, as in the fit"
-        args.invalid("ids", must, "None" if ids is None else describe(ids))
     return hashed_uniforms(args, probs, key, ids)
+
+
+def is_seed(rng: RandomState) -> bool:
+    """Return whether the same object gives the same numbers again."""
+    return isinstance(rng, int | np.integer | np.random.SeedSequence)
+
+
+def _key_of(rng: RandomState, caller: str) -> int:
+    return int(stream(rng, "fit", caller).integers(1 << 64, dtype=np.uint64))
+
+
+def _ones(args: Arguments, n: int, rng: RandomState, ids: Any) -> FloatArray:
+    check_rng(rng, args.caller)
+    if ids is not None:
+        hashed_ids(args, ids, n, 0)
+    return np.ones(n)
 
 
 def hashed_uniforms(

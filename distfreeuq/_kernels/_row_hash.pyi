@@ -1,5 +1,3 @@
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -8,7 +6,7 @@ from distfreeuq._base.array_types import FloatArray, FloatMatrix
 def _hash_rows(
     probs: FloatMatrix,
     key: int,
-    keys: npt.NDArray[np.uint64[Any]],
+    keys: npt.NDArray[np.uint64],
     out: FloatArray,
     threads: int,
 ) -> None: ...

@@ -114,6 +114,7 @@ class CovariateShiftConformalResult(ConformalResult):
         features: ArrayLike | None = None,
         rng: RandomState = None,
         uniforms: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
     ) -> PredictionSets:
         """Prediction sets for new rows, by their weights or by their features.
 
@@ -126,13 +127,15 @@ class CovariateShiftConformalResult(ConformalResult):
             needed after a fit with `confidence`.
         features : array_like (m, d)
             In place of the weights, after a fit with a density ratio: it weights them.
-        rng, uniforms
-            As in `split_conformal(...).predict`.
+        rng, uniforms, ids
+            As in `ConformalResult.predict`.
         """
-        rows, u = self._rows(probs, rng, uniforms, "predict")
+        rows, u = self._rows(probs, rng, uniforms, ids, "predict")
         weights = self._new_weights(sample_weight, features, u.size, "predict")
         thresholds = self._thresholds_of(weights)
-        return self._sets(rows, u, thresholds, one_per_row=True)
+        return self._sets(
+            rows, u, thresholds, one_per_row=True, own_uniforms=uniforms is not None
+        )
 
     def p_values(
         self,
@@ -142,15 +145,16 @@ class CovariateShiftConformalResult(ConformalResult):
         features: ArrayLike | None = None,
         rng: RandomState = None,
         uniforms: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
     ) -> FloatMatrix:
         """Weighted conformal p-value of every label, shape (m, K).
 
         Parameters
         ----------
-        probs, sample_weight, features, rng, uniforms
+        probs, sample_weight, features, rng, uniforms, ids
             As in `predict`.
         """
-        rows, u = self._rows(probs, rng, uniforms, "p_values")
+        rows, u = self._rows(probs, rng, uniforms, ids, "p_values")
         weights = self._new_weights(sample_weight, features, u.size, "p_values")
         scores = all_label_scores(self.score, rows, u)
         return weighted_p_values(
@@ -226,6 +230,7 @@ def covariate_shift_conformal(
     weight_bound: float | None = None,
     classes: ArrayLike | None = None,
     rng: RandomState = None,
+    ids: ArrayLike | None = None,
 ) -> CovariateShiftConformalResult:
     """Prediction sets that cover 1 - alpha under covariate shift, with weights w(x).
 
@@ -242,7 +247,7 @@ def covariate_shift_conformal(
         With a density ratio: the calibration rows' features, which it weights. Without
         them, the calibration rows are the ratio's own source rows, in their order,
         and have the weights of the fits that have not seen them.
-    alpha, score, randomized, never_empty, classes, rng
+    alpha, score, randomized, never_empty, classes, rng, ids
         As in `split_conformal`.
     confidence : float, optional
         With a number such as 0.95: coverage of at least 1 - alpha with that probability
@@ -284,18 +289,18 @@ def covariate_shift_conformal(
     >>> labels = (np.random.default_rng(1).random(400) < p1).astype(int)
     >>> ratio = np.exp(x)  # the target's x are shifted to the right
     >>> fit = dfu.covariate_shift_conformal(p1, labels, ratio, rng=2)
-    >>> fit.predict([0.7, 0.99], [1.5, 100.0], rng=2).sizes.tolist()
-    [1, 2]
+    >>> fit.predict([0.7, 0.99], [1.5, 100.0]).sizes.tolist()
+    [2, 2]
     >>> fit.threshold_for([1.5, 100.0]).round(3).tolist()
-    [0.875, inf]
+    [0.898, inf]
 
     With estimated weights:
 
     >>> target = np.random.default_rng(3).normal(1.0, size=300)
     >>> weights = dfu.density_ratio(x, target, rng=0)
     >>> fit = dfu.covariate_shift_conformal(p1, labels, weights, rng=2)
-    >>> fit.predict([0.7, 0.99], features=[0.4, 2.3], rng=2).sizes.tolist()
-    [1, 1]
+    >>> fit.predict([0.7, 0.99], features=[0.4, 2.3]).sizes.tolist()
+    [2, 1]
     >>> bool(fit.guarantee)
     False
     """
@@ -309,6 +314,7 @@ def covariate_shift_conformal(
         never_empty=never_empty,
         classes=classes,
         rng=rng,
+        ids=ids,
     )
     alpha = args.alpha(alpha)
     given, ratio = _read_weights(args, sample_weight, features, calibration.n)
@@ -352,7 +358,7 @@ def fit_covariate_shift(
     if np.isinf(threshold):
         what = "a new row of their mean weight gets every label."
         _warn_small(calibration.n, alpha, what)
-    guarantee = guarantees.covariate_shift_marginal(alpha)
+    guarantee = calibration.needing_seed(guarantees.covariate_shift_marginal(alpha))
     return _result(calibration, weights, ratio, threshold, guarantee, alpha, None, None)
 
 
@@ -373,7 +379,9 @@ def fit_covariate_shift_pac(
         enough = bounds.pac_smallest_sample(alpha, 1.0 - confidence)
         what = f"rejection leaves {n_kept}, and {enough} are needed."
         _warn_small(calibration.n, alpha, what)
-    guarantee = guarantees.covariate_shift_given_calibration(alpha, confidence)
+    guarantee = calibration.needing_seed(
+        guarantees.covariate_shift_given_calibration(alpha, confidence)
+    )
     return _result(
         calibration, weights, ratio, threshold, guarantee, alpha, confidence, n_kept
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,13 @@ from distfreeuq._base.array_types import (
     RandomState,
 )
 from distfreeuq._base.arrays import read_only
-from distfreeuq._base.random_streams import row_uniforms
+from distfreeuq._base.row_uniforms import RowKey, fit_uniforms
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.quantiles import in_order
 from distfreeuq.conformal.nonconformity import NestedScore, as_score, true_label_scores
 from distfreeuq.exceptions import SmallCalibrationWarning
+from distfreeuq.guarantees import Guarantee
+from distfreeuq.references import HASHED_UNIFORMS, IDS_OF_ROWS, SEED_ELSEWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class CalibrationScores:
     score: NestedScore
     randomized: bool
     never_empty: bool
+    row_key: RowKey | None
 
     @property
     def n(self) -> int:
@@ -60,12 +63,24 @@ class CalibrationScores:
         """Whether two calibration scores are equal, so that they are not continuous."""
         return bool((self.scores[1:] == self.scores[:-1]).any())
 
+    def needing_seed(self, guarantee: Guarantee) -> Guarantee:
+        """Return a guarantee that lists what hashed uniforms need besides."""
+        if self.row_key is None:
+            return guarantee
+        more = (SEED_ELSEWHERE, *((IDS_OF_ROWS,) if self.row_key.by_id else ()))
+        return replace(
+            guarantee,
+            reference=f"{guarantee.reference}; {HASHED_UNIFORMS}",
+            assumptions=(*guarantee.assumptions, *more),
+        )
+
     def fields(self) -> dict[str, Any]:
         """Return the fields that every ConformalResult takes from here."""
         return {
             "score": self.score,
             "randomized": self.randomized,
             "never_empty": self.never_empty,
+            "row_key": self.row_key,
             "n": self.n,
             "scores": read_only(self.scores),
             "class_counts": read_only(self.counts),
@@ -83,6 +98,7 @@ def calibration_scores(
     never_empty: bool,
     classes: Any,
     rng: RandomState,
+    ids: Any,
 ) -> CalibrationScores:
     """Check the user's arguments and score the calibration rows."""
     unchecked, names = args.unchecked_probs(probs, classes=classes)
@@ -91,7 +107,7 @@ def calibration_scores(
     chosen = as_score(score, args)
     randomized = args.flag(randomized, "randomized") and chosen.uses_uniforms
     never_empty = args.flag(never_empty, "never_empty")
-    uniforms = row_uniforms(n, rng, "fit", args.caller, randomized)
+    uniforms, row_key = fit_uniforms(args, unchecked.matrix, rng, ids, randomized)
     scores = true_label_scores(chosen, unchecked, codes, uniforms)
     ascending, order = in_order(scores)
     return CalibrationScores(
@@ -102,6 +118,7 @@ def calibration_scores(
         score=chosen,
         randomized=randomized,
         never_empty=never_empty,
+        row_key=row_key,
     )
 
 

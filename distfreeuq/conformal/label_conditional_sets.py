@@ -106,6 +106,7 @@ def label_conditional_conformal(
     confidence: float | None = None,
     classes: ArrayLike | None = None,
     rng: RandomState = None,
+    ids: ArrayLike | None = None,
 ) -> LabelConditionalConformalResult:
     """Prediction sets that cover every class at its own level, under any label shift.
 
@@ -117,7 +118,7 @@ def label_conditional_conformal(
         Integers 0..K-1, or names listed in `classes`.
     alpha : float or array_like (K,), default 0.1
         Miscoverage level in (0, 1), one for all classes or one per class.
-    score, randomized, never_empty, classes, rng
+    score, randomized, never_empty, classes, rng, ids
         As in `split_conformal`.
     confidence : float, optional
         With a number such as 0.95: with that probability over the calibration draw, all
@@ -169,6 +170,7 @@ def label_conditional_conformal(
         never_empty=never_empty,
         classes=classes,
         rng=rng,
+        ids=ids,
     )
     alphas = args.alphas(alpha, len(calibration.classes))
     if confidence is not None:
@@ -207,8 +209,8 @@ def fit_label_conditional(
         thresholds=read_only(thresholds),
         alpha=float(alphas[0]) if one_alpha else read_only(alphas),
         confidence=confidence,
-        guarantee=guarantees.every_class(alphas, confidence),
-        further=(guarantees.each_class_by_itself(),),
+        guarantee=calibration.needing_seed(guarantees.every_class(alphas, confidence)),
+        further=(calibration.needing_seed(guarantees.each_class_by_itself()),),
         ranks=read_only(rank_array),
         score_labels=read_only(calibration.labels),
         class_lower=read_only(

@@ -144,6 +144,7 @@ def label_shift_conformal(
     confidence: float | None = None,
     classes: ArrayLike | None = None,
     rng: RandomState = None,
+    ids: ArrayLike | None = None,
 ) -> LabelShiftConformalResult:
     """Prediction sets that cover 1 - alpha of the *target* rows under label shift.
 
@@ -171,7 +172,7 @@ def label_shift_conformal(
     independent : bool, default False
         Declare that the weights were estimated on rows independent of these and of the
         new rows. The summary then states what their error can cost.
-    score, randomized, never_empty, classes, rng
+    score, randomized, never_empty, classes, rng, ids
         As in `split_conformal`.
     confidence : float, optional
         With a number such as 0.95 and *known* weights: coverage of at least 1 - alpha
@@ -235,6 +236,7 @@ def label_shift_conformal(
         never_empty=never_empty,
         classes=classes,
         rng=rng,
+        ids=ids,
     )
     alpha = args.alpha(alpha)
     robust = args.flag(robust, "robust")
@@ -416,7 +418,7 @@ def _result(
         thresholds=read_only(thresholds),
         alpha=alpha,
         confidence=confidence,
-        guarantee=guarantee,
+        guarantee=calibration.needing_seed(guarantee),
         further=(),
         label_weight=None if weights is None else read_only(weights),
         weights_from=source,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from distfreeuq._base.array_types import (
 )
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_array
-from distfreeuq._base.random_streams import row_uniforms
+from distfreeuq._base.random_streams import check_rng
+from distfreeuq._base.row_uniforms import RowKey, new_uniforms
 from distfreeuq._base.stored_state import (
     check_ascending,
     check_floats,
@@ -31,12 +32,18 @@ from distfreeuq._kernels.threads import threads_for
 from distfreeuq.conformal.nonconformity import NestedScore, all_label_scores
 from distfreeuq.conformal.sets import PredictionSets
 from distfreeuq.guarantees import Guarantee, NoGuarantee
+from distfreeuq.references import OWN_UNIFORMS
 from distfreeuq.results import Result
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from statsmodels.iolib.summary import Summary
+
+_OTHER_UNIFORMS = (
+    "the fit's uniforms are a hash of each row or id, and these are others, so that "
+    "calibration and new scores are not exchangeable where rows repeat"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -70,6 +77,9 @@ class ConformalResult(Result):
         What holds for the sets that `predict` makes.
     further : tuple of Guarantee
         What else holds.
+    row_key : RowKey or None
+        What a row's uniform is a hash of, under which key, after a fit with a seed or
+        with ids; None where uniforms are drawn, or there are none.
 
     Examples
     --------
@@ -97,6 +107,7 @@ class ConformalResult(Result):
     classes: Classes
     guarantee: Guarantee | NoGuarantee
     further: tuple[Guarantee, ...]
+    row_key: RowKey | None
 
     def __repr__(self) -> str:
         """Return one line."""
@@ -112,6 +123,13 @@ class ConformalResult(Result):
         check_ascending(self.scores, "scores")
         require(not np.isnan(self.thresholds).any(), "thresholds without NaN")
         require(isinstance(self.score, NestedScore), "a score")
+        is_key = isinstance(self.row_key, RowKey) and self.randomized
+        require(self.row_key is None or is_key, "a key of randomised scores, or None")
+
+    @staticmethod
+    def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
+        """Return today's fields: uniforms were drawn."""
+        return {**fields, "row_key": None}
 
     @abstractmethod
     def predict(
@@ -120,6 +138,7 @@ class ConformalResult(Result):
         *,
         rng: RandomState = None,
         uniforms: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
     ) -> PredictionSets:
         """Prediction sets for new rows.
 
@@ -127,11 +146,14 @@ class ConformalResult(Result):
         ----------
         probs : array_like (n, K)
             The same classifier's probabilities, columns as in the fit.
-        rng : seed, Generator or None
-            For the randomised scores. An integer gives another stream than the same
-            integer gave the fit.
+        rng : Generator or None
+            For the randomised scores of a fit without a seed. A fit with a seed needs
+            nothing here: the same row has the same set today, tomorrow, alone or in
+            any batch.
         uniforms : array_like (n,), optional
-            Your own uniforms in place of `rng`.
+            Your own uniforms. After a fit with a seed nothing is then guaranteed.
+        ids : array_like (n,)
+            The rows' ids, if the fit was given ids.
 
         Returns
         -------
@@ -146,6 +168,7 @@ class ConformalResult(Result):
         *,
         rng: RandomState = None,
         uniforms: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
     ) -> FloatMatrix:
         """Conformal p-value of every label, shape (n, K).
 
@@ -158,7 +181,7 @@ class ConformalResult(Result):
         Parameters
         ----------
         probs : array_like (n, K)
-        rng, uniforms
+        rng, uniforms, ids
             As in `predict`.
         """
 
@@ -175,18 +198,30 @@ class ConformalResult(Result):
         probs: ArrayLike,
         rng: RandomState,
         uniforms: ArrayLike | None,
+        ids: ArrayLike | None,
         method: str,
     ) -> tuple[UncheckedProbs, FloatArray]:
         """Return probabilities and the uniforms to score them with."""
         args = Arguments(f"{type(self).__name__}.{method}")
         rows = args.unchecked_new_probs(probs, self.classes)
-        n = rows.matrix.shape[0]
-        draw = self.randomized and uniforms is None
-        u = row_uniforms(n, rng, "predict", args.caller, draw)
-        if uniforms is not None:
-            given = args.uniforms(uniforms, n)
-            u = given if self.randomized else u
-        return rows, u
+        if uniforms is None:
+            return rows, new_uniforms(
+                args, rows.matrix, self.row_key, rng, ids, self.randomized
+            )
+        check_rng(rng, args.caller)
+        given = args.uniforms(uniforms, rows.matrix.shape[0])
+        return rows, given if self.randomized else np.ones_like(given)
+
+    def _guarantee_of_sets(self, own_uniforms: bool) -> Guarantee | NoGuarantee:
+        """Return what holds of sets, those with the user's own uniforms included."""
+        if not (own_uniforms and self.randomized):
+            return self.guarantee
+        if isinstance(self.guarantee, NoGuarantee):
+            return self.guarantee
+        if self.row_key is not None:
+            return NoGuarantee(_OTHER_UNIFORMS)
+        needs = (*self.guarantee.assumptions, OWN_UNIFORMS)
+        return replace(self.guarantee, assumptions=needs)
 
     def _sets(
         self,
@@ -195,6 +230,7 @@ class ConformalResult(Result):
         thresholds: FloatArray,
         *,
         one_per_row: bool,
+        own_uniforms: bool,
     ) -> PredictionSets:
         """Return the sets by thresholds for the classes (K,) or for the rows (n,)."""
         matrix = rows.matrix
@@ -219,7 +255,7 @@ class ConformalResult(Result):
             sizes=read_only(sizes),
             classes=self.classes,
             nominal=nominal,
-            guarantee=self.guarantee,
+            guarantee=self._guarantee_of_sets(own_uniforms),
         )
 
     def _alpha_text(self) -> str:
@@ -264,16 +300,23 @@ class ClassThresholdResult(ConformalResult):
         *,
         rng: RandomState = None,
         uniforms: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
     ) -> PredictionSets:
         """Prediction sets for new rows.
 
         Parameters
         ----------
-        probs, rng, uniforms
+        probs, rng, uniforms, ids
             As in `ConformalResult.predict`.
         """
-        rows, u = self._rows(probs, rng, uniforms, "predict")
-        return self._sets(rows, u, self.thresholds, one_per_row=False)
+        rows, u = self._rows(probs, rng, uniforms, ids, "predict")
+        return self._sets(
+            rows,
+            u,
+            self.thresholds,
+            one_per_row=False,
+            own_uniforms=uniforms is not None,
+        )
 
     def p_values(
         self,
@@ -281,15 +324,16 @@ class ClassThresholdResult(ConformalResult):
         *,
         rng: RandomState = None,
         uniforms: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
     ) -> FloatMatrix:
         """Conformal p-value of every label, shape (n, K).
 
         Parameters
         ----------
-        probs, rng, uniforms
+        probs, rng, uniforms, ids
             As in `ConformalResult.p_values`.
         """
-        rows, u = self._rows(probs, rng, uniforms, "p_values")
+        rows, u = self._rows(probs, rng, uniforms, ids, "p_values")
         return self._p_values_of(all_label_scores(self.score, rows, u))
 
     @abstractmethod

@@ -62,6 +62,7 @@ def split_conformal(
     confidence: float | None = None,
     classes: ArrayLike | None = None,
     rng: RandomState = None,
+    ids: ArrayLike | None = None,
 ) -> SplitConformalResult:
     """Prediction sets that hold the true label with probability 1 - alpha, no shift.
 
@@ -77,8 +78,8 @@ def split_conformal(
     score : str or score object, default "aps"
         "aps", "lac", "raps", "saps", "rank", "margin", or an object such as ``RAPS()``.
     randomized : bool, default True
-        Use one uniform per row, for coverage that is exact and not only at least
-        1 - alpha. "lac" and "margin" have no randomised form.
+        Use one uniform per row, for coverage close to 1 - alpha and not only at least
+        that. "lac" and "margin" have no randomised form.
     never_empty : bool, default False
         Add the most likely label to every set at prediction.
     confidence : float, optional
@@ -87,7 +88,13 @@ def split_conformal(
     classes : sequence, optional
         Class names by column.
     rng : seed, Generator or None
-        For the randomised scores.
+        For the randomised scores. With a seed (an integer or a SeedSequence) a row's
+        uniform is a hash of the row under a key that the fit keeps, so that `predict`
+        needs no `rng` and the same row has the same set in any call. A Generator is
+        drawn from in order, and None draws anew, in the fit and in `predict`.
+    ids : array_like (n,), optional
+        An integer or a text per row, which is hashed in place of the row; `predict`
+        then needs the ids of new rows. It tells rows with the same probabilities apart.
 
     Returns
     -------
@@ -100,11 +107,16 @@ def split_conformal(
     if k > n it is infinite, every set holds every label, and a
     `SmallCalibrationWarning` says which n would be enough. If calibration and test rows
     are exchangeable, coverage is at least 1 - alpha, and exactly k / (n + 1) if no two
-    scores tie [1]_, [3]_, [4]_. For i.i.d. rows the coverage given the calibration rows
-    is Beta(k, n + 1 - k), or stochastically larger with ties; `confidence` chooses k by
-    that law [2]_.
+    scores can tie [1]_, [3]_, [4]_. For i.i.d. rows the coverage given the calibration
+    rows is Beta(k, n + 1 - k), or stochastically larger with ties; `confidence` chooses
+    k by that law [2]_.
 
-    Ties: only strictly more likely labels count, so tied labels share a score.
+    Ties: only strictly more likely labels count, so tied labels share a score. With a
+    seed, rows with the same probabilities and label tie: coverage is at least 1 - alpha
+    for every seed that was chosen without the data, but larger where rows repeat,
+    unless `ids` tell them apart. Give `predict` the precision of the fit: a probability
+    rounded to float32 is another row. For the same set at every call without any
+    randomness: ``randomized=False``.
 
     References
     ----------
@@ -126,8 +138,8 @@ def split_conformal(
     >>> fit = dfu.split_conformal(probs[:400], labels[:400], alpha=0.1, rng=1)
     >>> fit
     <SplitConformalResult aps alpha=0.1 n=400 K=3>
-    >>> fit.predict(probs[400:], rng=1).evaluate(labels[400:]).coverage
-    0.89
+    >>> fit.predict(probs[400:]).evaluate(labels[400:]).coverage
+    0.92
     """
     args = Arguments("split_conformal")
     calibration = calibration_scores(
@@ -139,6 +151,7 @@ def split_conformal(
         never_empty=never_empty,
         classes=classes,
         rng=rng,
+        ids=ids,
     )
     alpha = args.alpha(alpha)
     if confidence is not None:
@@ -174,8 +187,8 @@ def fit_split(
         thresholds=read_only(np.full(len(calibration.classes), threshold)),
         alpha=alpha,
         confidence=confidence,
-        guarantee=guarantee,
-        further=further,
+        guarantee=calibration.needing_seed(guarantee),
+        further=tuple(map(calibration.needing_seed, further)),
         rank=rank,
         **calibration.fields(),
     )

@@ -34,6 +34,7 @@ def summarize_conformal(result: ConformalResult) -> Summary:
     table = Table([headers.get(name, name) for name in frame.columns], rows)
     facts = [
         ("Score", result.score.describe(result.randomized)),
+        *_uniforms(result),
         ("Miscoverage alpha", result._alpha_text()),
         ("Never empty", "yes" if result.never_empty else "no"),
         ("Calibration rows", str(result.n)),
@@ -44,7 +45,34 @@ def summarize_conformal(result: ConformalResult) -> Summary:
     advice = result._advice()
     if advice is not None:
         notes.append(("Instead", advice))
+    notes += _ties(result)
     return printing.summarise(result.title, facts + result._facts(), [table], notes)
+
+
+def _uniforms(result: ConformalResult) -> list[tuple[str, str]]:
+    """Return where the uniforms of randomised scores come from."""
+    if not result.randomized:
+        return []
+    key = result.row_key
+    if key is None:
+        return [("Uniforms", "drawn")]
+    return [("Uniforms", "hash of each id" if key.by_id else "hash of each row")]
+
+
+def _ties(result: ConformalResult) -> list[tuple[str, str]]:
+    """Return how many calibration rows tie because the same rows have one uniform."""
+    key = result.row_key
+    if key is None or key.by_id:
+        return []
+    _, counts = np.unique(result.scores, return_counts=True)
+    n_tied = int(counts[counts > 1].sum())
+    if n_tied == 0:
+        return []
+    told = (
+        f"{n_tied} calibration rows share their scores with others, so that sets may "
+        "be larger than they need be. ids= gives repeated rows uniforms of their own."
+    )
+    return [("Note", told)]
 
 
 def summarize_sets(sets: PredictionSets) -> Summary:

@@ -464,3 +464,184 @@ def test_p_values_under_label_shift_are_not_too_small():
         return too_small(case, p_value, masses)
 
     assert_holds(SHIFTED, violates, EXAMPLES)
+
+
+# ------------------------------------------- a seed: uniforms that belong to the rows
+
+SEEDS = [0, 1, 5, 56, 2**40]
+FIVE = [(8, 0, 0), (5, 2, 1), (1, 5, 2), (3, 3, 2), (0, 1, 7)]
+Fit = Callable[..., object]
+
+
+class SeededCase(NamedTuple):
+    """Rows whose outputs repeat, a level, weights of the classes, and a seed."""
+
+    rows: list[Row]
+    alpha: Fraction
+    label_weight: tuple[int, ...]
+    seed: int
+
+
+def rows_with(outputs: list[tuple[int, ...]]) -> st.SearchStrategy[Row]:
+    return st.tuples(st.sampled_from(outputs), ROWS).map(
+        lambda pair: pair[1]._replace(eighths=pair[0])
+    )
+
+
+SEEDED = st.builds(
+    SeededCase,
+    rows=st.one_of(
+        st.lists(rows, min_size=1, max_size=8)
+        for rows in (ROWS, rows_with(FIVE), rows_with(FIVE[1:2]), rows_with(FIVE[:1]))
+    ),
+    alpha=ALPHAS,
+    label_weight=LABEL_WEIGHTS.filter(any),
+    seed=st.sampled_from(SEEDS),
+)
+
+
+def equal_mass(case: SeededCase) -> list[list[int]]:
+    return [[1] * len(case.rows)]
+
+
+def mass_of_each_class(case: SeededCase) -> list[list[int]]:
+    return [[int(row.label == k) for row in case.rows] for k in range(K)]
+
+
+def mass_by_label(case: SeededCase) -> list[list[int]]:
+    return [[case.label_weight[row.label] for row in case.rows]]
+
+
+def mass_by_row(case: SeededCase) -> list[list[int]]:
+    return [[row.weight for row in case.rows]]
+
+
+def fit_rows(method: str, rows: Sequence[Row], case: SeededCase, **options: object):
+    """Fit by a public function, with the case's level and its seed."""
+    options = {"alpha": float(case.alpha), "rng": case.seed} | options
+    if method == "split":
+        return fitted(dfu.split_conformal, *arrays(rows), **options)
+    if method == "label-conditional":
+        return fitted(dfu.label_conditional_conformal, *arrays(rows), **options)
+    if method == "label shift":
+        weights = np.array(case.label_weight, dtype=float)
+        return fitted(dfu.label_shift_conformal, *arrays(rows), weights, **options)
+    weights = np.array([row.weight for row in rows], dtype=float)
+    return fitted(dfu.covariate_shift_conformal, *arrays(rows), weights, **options)
+
+
+def set_of(method: str, fit: object, new: Row, **options: object) -> bool:
+    """Return whether the set of one row, in a call of its own, holds its label."""
+    weight = [[float(new.weight)]] if method == "covariate shift" else []
+    sets = fit.predict([new.probs], *weight, **options)  # type: ignore[attr-defined]
+    return bool(sets.mask[0, new.label])
+
+
+def seeded(method: str, case: SeededCase, score: object, by_id: bool) -> Covers:
+    """Return sets of a fit with a seed; where there are ids, they repeat as well."""
+
+    def covers(rows: Sequence[Row], new: Row, alpha: Fraction) -> bool:
+        if method == "covariate shift" and not any(row.weight for row in rows):
+            return True
+        ids = {"ids": [f"row {row.u}" for row in rows]} if by_id else {}
+        fit = fit_rows(method, rows, case, score=score, **ids)
+        return set_of(method, fit, new, **({"ids": [f"row {new.u}"]} if by_id else {}))
+
+    return covers
+
+
+MASSES = {
+    "split": equal_mass,
+    "label-conditional": mass_of_each_class,
+    "label shift": mass_by_label,
+    "covariate shift": mass_by_row,
+}
+
+
+def seeded_gap(case: SeededCase, covers: Covers, method: str = "split") -> Fraction:
+    plain = Case(case.rows, case.alpha)
+    return min(coverage_gap(plain, covers, masses) for masses in MASSES[method](case))
+
+
+@pytest.mark.parametrize("by_id", [False, True], ids=["rows", "ids"])
+@pytest.mark.parametrize("method", MASSES)
+def test_sets_of_a_seed_cover_given_the_seed(method, by_id):
+    def violates(case: SeededCase) -> bool:
+        return (
+            seeded_gap(case, seeded(method, case, "aps", by_id), method=method) < -SLACK
+        )
+
+    assert_holds(SEEDED, violates, 2 * EXAMPLES)
+
+
+@pytest.mark.parametrize("score", ["rank", dfu.RAPS(), dfu.SAPS(0.25)], ids=str)
+def test_sets_of_a_seed_cover_with_other_scores(score):
+    def violates(case: SeededCase) -> bool:
+        return seeded_gap(case, seeded("split", case, score, by_id=False)) < -SLACK
+
+    assert_holds(SEEDED, violates, EXAMPLES)
+
+
+def hash_of(row: Row, seed: int) -> float:
+    """Return the package's own uniform of a row: its score, if it is rank - 1 + u."""
+    fit = fitted(dfu.split_conformal, [row.probs], [row.label], score="rank", rng=seed)
+    rank = sum(e > row.eighths[row.label] for e in row.eighths)
+    return float(fit.scores[0]) - rank  # type: ignore[attr-defined]
+
+
+def other_uniform(case: SeededCase, uniform: Callable[[Row], float]) -> Covers:
+    """Return sets whose calibration rows are hashed, and whose new row is not."""
+
+    def covers(rows: Sequence[Row], new: Row, alpha: Fraction) -> bool:
+        fit = fit_rows("split", rows, case)
+        return set_of("split", fit, new, uniforms=[uniform(new)])
+
+    return covers
+
+
+BROKEN_UNIFORMS: dict[str, Callable[[SeededCase], Callable[[Row], float]]] = {
+    "another key in prediction": lambda case: lambda row: hash_of(row, case.seed + 1),
+    "one uniform for all calls": lambda case: lambda row: 0.98,
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_UNIFORMS)
+def test_other_uniforms_than_those_of_the_fit_are_caught(name):
+    def violates(case: SeededCase) -> bool:
+        covers = other_uniform(case, BROKEN_UNIFORMS[name](case))
+        return seeded_gap(case, covers) < -SLACK
+
+    assert_caught(SEEDED, violates, EXAMPLES)
+
+
+@pytest.mark.parametrize("n", [9, 19, 39])
+def test_a_hash_in_prediction_alone_is_caught_given_the_key(n):
+    """Where every row is certain, scores are the uniforms themselves.
+
+    If those of calibration are drawn and that of the new row is u, it is covered with
+    the probability that fewer than k of n uniforms lie below u: k / (n + 1) on average
+    over u, and far less for some keys. With a hash on both sides all scores are equal.
+    """
+    alpha = Fraction(1, 10)
+    rank = math.ceil((1 - alpha) * (n + 1))
+    certain = Row((8, 0, 0), 0, 1, 0)
+
+    def covered(u: Fraction) -> Fraction:
+        return sum(
+            (math.comb(n, j) * u**j * (1 - u) ** (n - j) for j in range(rank)),
+            start=Fraction(0),
+        )
+
+    uniforms = [Fraction(hash_of(certain, seed)) for seed in range(40)]
+    assert min(map(covered, uniforms)) < Fraction(3, 4)
+    # on average over keys it does hold: the integral over u
+    beta = sum(
+        math.comb(n, j)
+        * Fraction(math.factorial(j) * math.factorial(n - j), math.factorial(n + 1))
+        for j in range(rank)
+    )
+    assert beta == Fraction(rank, n + 1)
+    for seed in SEEDS:
+        case = SeededCase([certain] * (n + 1), alpha, (1, 1, 1), seed)
+        covers = seeded("split", case, "aps", by_id=False)
+        assert covers(case.rows[1:], certain, alpha)

@@ -35,8 +35,10 @@ def test_split_conformal():
 
 
 def test_split_conformal_randomised():
-    uniforms_are_drawn = fit(randomized=True, rng=0)
-    assert_matches("split_conformal_randomised", str(uniforms_are_drawn))
+    uniforms_are_hashed = fit(randomized=True, rng=0)
+    assert_matches("split_conformal_randomised", str(uniforms_are_hashed))
+    with_ids = fit(randomized=True, rng=0, ids=range(N))
+    assert_matches("split_conformal_with_ids", str(with_ids))
 
 
 def test_split_conformal_with_confidence_and_never_empty():

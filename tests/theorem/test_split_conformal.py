@@ -4,14 +4,13 @@ Coverage itself is checked by the theorems "split-coverage", "split-coverage-exa
 "training-conditional-coverage" and "pac-coverage" (test_registry.py).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 
 import distfreeuq as dfu
 from distfreeuq import bounds
-from distfreeuq._base.random_streams import stream
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_order_statistic
 from distfreeuq.theorems.conformal.split_coverage import SCORES as ALL_SCORES
 from distfreeuq.theorems.draws.calibration_draws import simplex_rows
@@ -26,17 +25,13 @@ class PublicDraws:
 
     probs: np.ndarray  # (n_draws, n + 1, K)
     labels: np.ndarray  # (n_draws, n + 1)
+    streams: dict[int, np.random.Generator] = field(default_factory=dict)
 
     def batch_scores(self, score):
         n_draws, rows, n_classes = self.probs.shape
         if SCORES[score].uses_uniforms:
-            uniforms = [
-                np.append(
-                    stream(seed, "fit", "").random(rows - 1),
-                    stream(seed, "predict", "").random(1),
-                )
-                for seed in range(n_draws)
-            ]
+            streams = map(np.random.default_rng, range(n_draws))
+            uniforms = [stream.random(rows) for stream in streams]
         else:
             uniforms = np.ones((n_draws, rows))
         return dfu.nested_scores(
@@ -47,12 +42,14 @@ class PublicDraws:
         ).reshape(n_draws, rows)
 
     def fit(self, i, **options):
+        self.streams[i] = np.random.default_rng(i)
         return dfu.split_conformal(
-            self.probs[i, :-1], self.labels[i, :-1], rng=i, **options
+            self.probs[i, :-1], self.labels[i, :-1], rng=self.streams[i], **options
         )
 
     def covered(self, i, fit):
-        return bool(fit.predict(self.probs[i, -1:], rng=i).mask[0, self.labels[i, -1]])
+        sets = fit.predict(self.probs[i, -1:], rng=self.streams[i])
+        return bool(sets.mask[0, self.labels[i, -1]])
 
 
 def public_draws(n_draws, n, n_classes, seed, sharpness=2.0):

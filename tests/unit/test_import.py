@@ -51,7 +51,7 @@ def test_a_fit_and_its_sets_need_nothing_slow_either():
     code = (
         "import distfreeuq as dfu, json, sys\n"
         "fit = dfu.split_conformal([[0.75, 0.25]] * 30, [0] * 30, rng=0)\n"
-        "fit.predict([[0.5, 0.5]], rng=0).labels()\n"
+        "fit.predict([[0.5, 0.5]]).labels()\n"
         "print(json.dumps(list(sys.modules)))"
     )
     assert {"matplotlib", "pandas", "statsmodels"}.isdisjoint(printed(code))
@@ -206,7 +206,7 @@ probs = np.full((30, 2), 0.5)
 labels = np.arange(30) % 2
 fit = dfu.split_conformal(probs, labels, rng=0)
 rank: int = fit.rank
-sets: dfu.PredictionSets = fit.predict(probs, rng=0)
+sets: dfu.PredictionSets = fit.predict(probs)
 axes = dfu.plots.set_sizes(sets)
 verdicts = dfu.theorems.verify("aps-uniform").verdicts
 """

@@ -41,7 +41,7 @@ def compare(draws: Iterator[Draw], n_rep: int, progress: bool = True) -> pd.Data
             dfu.label_conditional_conformal(probs, labels, alpha=ALPHA, rng=i),
         )
         for method, fit in zip(METHODS, fits, strict=True):
-            sets = fit.predict(probs_target[test], rng=i)
+            sets = fit.predict(probs_target[test])
             true = labels_target[test]
             covered = sets.mask[np.arange(len(true)), true]
             record = {

@@ -5,6 +5,7 @@ from distfreeuq.theorems.conformal import (
     estimated_weights,
     known_weights,
     pac_by_class,
+    seeded_uniforms,
     split_coverage,
     training_conditional,
     weighted_exchangeability,
@@ -12,6 +13,7 @@ from distfreeuq.theorems.conformal import (
 
 THEOREMS = (
     *split_coverage.THEOREMS,
+    *seeded_uniforms.THEOREMS,
     *class_coverage.THEOREMS,
     *known_weights.THEOREMS,
     *training_conditional.THEOREMS,

@@ -92,7 +92,7 @@ def public(
             classifier(x[i]), labels[i], normal_ratio(x[i]), alpha=alpha, rng=int(seed)
         )
         row = slice(i, i + 1)
-        sets = fit.predict(classifier(new[row]), normal_ratio(new[row]), rng=int(seed))
+        sets = fit.predict(classifier(new[row]), normal_ratio(new[row]))
         covered[i] = sets.mask[0, new_labels[i]]
     return {"covered": covered}
 

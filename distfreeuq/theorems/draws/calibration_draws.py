@@ -97,12 +97,14 @@ def covered_by_fits(
     source: Rows,
     target: Rows | None = None,
     n: int,
+    seeded: bool = True,
 ) -> tuple[BoolArray, list[ConformalResult]]:
     """Return whether test rows are covered by public fits, and the fits.
 
-    ``fit(probs, labels, rng=seed)`` and its ``predict`` get the same integer as seed,
-    as users give it. A row is predicted together with others, as users do it: kernels
-    take rows of few classes many at a time.
+    ``fit(probs, labels, rng=seed)`` gets an integer, as users give it, or with
+    ``seeded=False`` a generator, which its ``predict`` then gets too. A row is
+    predicted together with others, as users do it: kernels take rows of few classes
+    many at a time.
     """
     target = source if target is None else target
     probs, labels = source(generator, n_draws * n)
@@ -110,9 +112,10 @@ def covered_by_fits(
     covered, fits = np.empty(n_draws, dtype=np.bool_), []
     for i, seed in enumerate(generator.integers(2**62, size=n_draws)):
         rows = slice(i * n, (i + 1) * n)
-        fits.append(fit(probs[rows], labels[rows], rng=int(seed)))
+        own = None if seeded else np.random.default_rng(seed)
+        fits.append(fit(probs[rows], labels[rows], rng=int(seed) if seeded else own))
         together = np.arange(i, i + _PREDICTED_TOGETHER) % n_draws
-        sets = fits[-1].predict(new_probs[together], rng=int(seed))
+        sets = fits[-1].predict(new_probs[together], rng=own)
         covered[i] = sets.mask[0, new_labels[i]]
     return covered, fits
 

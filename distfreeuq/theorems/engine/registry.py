@@ -15,6 +15,7 @@ FAMILIES = {
         "split-coverage-exact",
         "conformal-p-values",
         "aps-uniform",
+        "seeded-coverage",
         "label-conditional-coverage",
         "label-shift-coverage",
         "label-shift-coverage-exact",

@@ -168,7 +168,7 @@ def test_one_column_is_the_probability_of_class_one():
         fit = dfu.split_conformal(form, binary, rng=0)
         np.testing.assert_array_equal(fit.scores, expected.scores)
         np.testing.assert_array_equal(
-            fit.predict(form, rng=1).mask, expected.predict(both, rng=1).mask
+            fit.predict(form).mask, expected.predict(both).mask
         )
     assert Arguments("test").probs(positive.astype(np.float32))[0].dtype == np.float32
 
@@ -211,7 +211,7 @@ def test_many_classes(K, dtype):
     fit = dfu.split_conformal(probs, [names[k] for k in labels], classes=names, rng=0)
     plain = dfu.split_conformal(probs, labels, rng=0)
     np.testing.assert_array_equal(fit.scores, plain.scores)
-    assert len(fit.predict(probs, rng=0)[0]) == fit.predict(probs, rng=0).sizes[0]
+    assert len(fit.predict(probs)[0]) == fit.predict(probs).sizes[0]
 
 
 @pytest.mark.parametrize("alpha", [5e-324, 1e-300, 1e-16, 1e-9, 1 - 1e-16])

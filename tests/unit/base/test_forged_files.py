@@ -188,6 +188,18 @@ def test_bools_that_are_none_are_refused(tmp_path):
         dfu.load(path)
 
 
+@pytest.mark.parametrize("key", [-1, 2**64, 0.5, "0", True, None])
+def test_a_key_of_hashes_that_is_none_is_refused(key, tmp_path):
+    dfu.split_conformal([[0.8, 0.2]] * 30, [0] * 30, rng=0).save(tmp_path / "f.npz")
+
+    def edit(document: Any) -> None:
+        entry(document, "row_key")["fields"]["key"] = key
+
+    rewrite(tmp_path / "f.npz", edit, sign=True)
+    with pytest.raises(dfu.InputError, match="a key of 64 bits"):
+        dfu.load(tmp_path / "f.npz")
+
+
 @pytest.mark.parametrize(
     ("name", "field", "other"),
     [

@@ -187,7 +187,7 @@ def test_labels_that_are_no_class_name(bad, got):
             dfu.split_conformal(PROBS, form(labels), classes=["a", "b", "c"])
     sets = dfu.split_conformal(
         PROBS, np.array(["a", "b", "c"])[LABELS], classes=["a", "b", "c"], rng=0
-    ).predict(PROBS, rng=0)
+    ).predict(PROBS)
     with refused("labels", must, f"{got} at row 4"):
         sets.evaluate(labels)
 
@@ -234,7 +234,7 @@ def test_what_is_no_miscoverage_level(alpha, got):
         with refused("confidence", "a number in (0, 1)", got):
             dfu.split_conformal(PROBS, LABELS, confidence=alpha)
     with refused("level", "a number in (0, 1)", got):
-        PLAIN.predict(PROBS, rng=0).evaluate(LABELS, level=alpha)
+        PLAIN.predict(PROBS).evaluate(LABELS, level=alpha)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ HARD = [
     '[0pt] * "quoted", comma',
 ]
 HARD_FIT = dfu.split_conformal(PROBS, [HARD[k] for k in LABELS], classes=HARD, rng=0)
-SETS = HARD_FIT.predict(PROBS, rng=0)
+SETS = HARD_FIT.predict(PROBS)
 MANY = dfu.split_conformal(np.full((20, 1000), 1e-3), np.arange(20), score="lac")
 RESULTS: dict[str, Any] = {
     "fit": PLAIN,

@@ -1,4 +1,4 @@
-"""Random numbers come from the seed alone, and fit and predict never share them."""
+"""Random numbers come from the seed alone, and every purpose has its own."""
 
 import re
 from typing import get_args
@@ -8,7 +8,7 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq import InputError
-from distfreeuq._base.random_streams import Purpose, row_uniforms, stream
+from distfreeuq._base.random_streams import Purpose, stream
 from tests.unit.argument_data import LABELS, PLAIN, PROBS, N
 
 
@@ -63,31 +63,17 @@ def test_without_a_seed_every_call_draws_anew():
     assert not np.isin(one, other).any()
 
 
-def test_the_same_seed_gives_fit_and_predict_different_uniforms():
-    fit = dfu.split_conformal(PROBS, LABELS, rng=5)
-    used_by_fit = stream(5, "fit", "test").random(N)
-    by_hand = np.sort(dfu.nested_scores(PROBS, LABELS, uniforms=used_by_fit))
-    np.testing.assert_array_equal(fit.scores, by_hand)
-    sets = fit.predict(PROBS, rng=5)
-    shared = fit.predict(PROBS, uniforms=used_by_fit)
-    own = fit.predict(PROBS, uniforms=stream(5, "predict", "test").random(N))
-    np.testing.assert_array_equal(sets.mask, own.mask)
-    assert (sets.mask != shared.mask).any()
-
-
 def test_results_repeat_with_the_seed_and_change_without():
     same = dfu.split_conformal(PROBS, LABELS, rng=0)
     np.testing.assert_array_equal(same.scores, PLAIN.scores)
     assert (dfu.split_conformal(PROBS, LABELS, rng=1).scores != PLAIN.scores).any()
-    np.testing.assert_array_equal(
-        PLAIN.p_values(PROBS, rng=2), PLAIN.p_values(PROBS, rng=2)
-    )
+    np.testing.assert_array_equal(PLAIN.p_values(PROBS), same.p_values(PROBS))
 
 
 def test_the_global_generator_is_neither_read_nor_changed():
     before = np.random.get_state()  # noqa: NPY002
     dfu.split_conformal(PROBS, LABELS).predict(PROBS)
-    dfu.split_conformal(PROBS, LABELS, rng=3).predict(PROBS, rng=3)
+    dfu.split_conformal(PROBS, LABELS, rng=3).predict(PROBS)
     after = np.random.get_state()  # noqa: NPY002
     np.testing.assert_array_equal(before[1], after[1])
     assert before[2:] == after[2:]
@@ -101,11 +87,9 @@ def test_given_uniforms_leave_the_generator_where_it_was():
 
 def test_scores_without_randomisation_have_uniforms_of_one():
     generator = np.random.default_rng(7)
-    np.testing.assert_array_equal(
-        row_uniforms(3, generator, "fit", "test", randomized=False), np.ones(3)
-    )
+    fit = dfu.split_conformal(PROBS, LABELS, randomized=False, rng=generator)
+    fit.predict(PROBS, rng=generator)
     assert generator.random() == np.random.default_rng(7).random()
-    fit = dfu.split_conformal(PROBS, LABELS, randomized=False)
     by_hand = np.sort(dfu.nested_scores(PROBS, LABELS))
     np.testing.assert_array_equal(fit.scores, by_hand)
 

@@ -35,8 +35,8 @@ def test_equal_weights_are_split_conformal():
             probs, labels, np.full(200, scale), alpha=0.15, rng=3
         )
         np.testing.assert_array_equal(weighted.thresholds, plain.thresholds)
-        ours = weighted.predict(probs, np.full(200, scale), rng=4)
-        np.testing.assert_array_equal(ours.mask, plain.predict(probs, rng=4).mask)
+        ours = weighted.predict(probs, np.full(200, scale))
+        np.testing.assert_array_equal(ours.mask, plain.predict(probs).mask)
     assert weighted.ess == pytest.approx(200)
 
 
@@ -104,8 +104,8 @@ def test_confidence_gives_one_threshold_for_all_weights():
     )
     assert 0 < result.n_kept < 500
     assert np.unique(result.threshold_for([0.5, 1.5])).size == 1
-    with_weights = result.predict(p1, weights, rng=2)
-    np.testing.assert_array_equal(with_weights.mask, result.predict(p1, rng=2).mask)
+    with_weights = result.predict(p1, weights)
+    np.testing.assert_array_equal(with_weights.mask, result.predict(p1).mask)
     assert "Rows kept by rejection" in str(result)
 
 

@@ -130,17 +130,29 @@ def test_scores_without_randomised_form_ignore_the_uniforms(name):
     assert first.mask.tolist() == second.mask.tolist()
 
 
-def test_one_integer_seed_gives_fit_and_predict_different_uniforms():
+def test_rows_that_repeat_have_one_uniform_under_a_seed():
     n = 40
     certain, labels = np.tile([1.0, 0.0], (n, 1)), np.zeros(n, dtype=int)
     fit = dfu.split_conformal(certain, labels, score="rank", rng=7)
-    u_of_fit = fit.scores  # rank - 1 + u = u
-    reused = fit.p_values(certain, uniforms=u_of_fit)[:, 0]
-    # had `predict` drawn them again, each would find its own among the calibration's
-    assert sorted(reused) == (np.arange(2, n + 2) / (n + 1)).tolist()
-    own = fit.p_values(certain, rng=7)[:, 0]
-    assert np.unique(own).size < n
-    np.testing.assert_array_equal(own, fit.p_values(certain, rng=7)[:, 0])
+    assert np.unique(fit.scores).size == 1  # rank - 1 + u = u
+    # the new row ties with all of them, and is never ruled out
+    assert (fit.p_values(certain)[:, 0] == 1.0).all()
+    assert fit.guarantee.upper is None
+    assert "40 calibration rows share their scores with others" in " ".join(
+        str(fit.summary()).split()
+    )
+
+
+def test_ids_tell_repeated_rows_apart():
+    n = 40
+    certain, labels = np.tile([1.0, 0.0], (n, 1)), np.zeros(n, dtype=int)
+    ids = [f"patient {i}" for i in range(n)]
+    fit = dfu.split_conformal(certain, labels, score="rank", rng=7, ids=ids)
+    assert np.unique(fit.scores).size == n
+    again = fit.p_values(certain, ids=ids)[:, 0]
+    # each finds its own uniform among the calibration's, the new row's mass besides
+    assert sorted(again) == (np.arange(2, n + 2) / (n + 1)).tolist()
+    assert "share" not in str(fit.summary())
 
 
 def test_the_same_seed_gives_the_same_fit_and_a_generator_moves_on():

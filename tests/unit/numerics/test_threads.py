@@ -31,13 +31,13 @@ def threads_as_before():
 
 def everything(probs: np.ndarray) -> list[np.ndarray]:
     fit = dfu.split_conformal(probs, LABELS, rng=0)
-    sets = fit.predict(probs, rng=0)
+    sets = fit.predict(probs)
     return [
         fit.scores,
         fit.thresholds,
         sets.mask,
         sets.sizes,
-        fit.p_values(probs[:500], rng=0),
+        fit.p_values(probs[:500]),
         dfu.nested_scores(probs, score="saps"),
     ]
 

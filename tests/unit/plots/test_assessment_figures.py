@@ -73,7 +73,7 @@ def test_regions_and_levels():
     alphas = [0.1, 0.3]
     results = [
         dfu.split_conformal(probs, labels, alpha=a, rng=0)
-        .predict(probs, rng=1)
+        .predict(probs)
         .evaluate(labels)
         for a in alphas
     ]

@@ -16,7 +16,7 @@ def fit_and_sets():
     probs = rng.dirichlet([2, 1, 1, 0.5], size=800)
     labels = np.array([rng.choice(4, p=row) for row in probs])
     fit = dfu.split_conformal(probs[:400], labels[:400], rng=1)
-    sets = fit.predict(probs[400:], rng=1)
+    sets = fit.predict(probs[400:])
     return fit, sets, sets.evaluate(labels[400:])
 
 
@@ -99,7 +99,7 @@ def test_given_axes_are_used(fit_and_sets):
 
 def test_empty_sets_can_be_drawn(fit_and_sets):
     fit, _, _ = fit_and_sets
-    draw_on_canvas(fit.predict(np.empty((0, 4)), rng=0).plot())
+    draw_on_canvas(fit.predict(np.empty((0, 4))).plot())
 
 
 def test_notebooks_show_the_figure_without_pyplot(fit_and_sets):
