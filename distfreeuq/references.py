@@ -32,6 +32,7 @@ LABEL_SHIFT = "label shift: p(x | y) is the same in source and target"
 CLASSES_OVERLAP = "every class of the target occurs in the source"
 TRUE_LABEL_WEIGHT = "the weights are the true q(y)/p(y) up to scale"
 CALIBRATED = "the probabilities are calibrated: P(Y = k | f) = f_k in the source"
+CLASSES_TOLD_APART = "classes that the predictions tell apart"
 TOLD_APART = "true weights positive, classes that can be told apart"
 
 # --------------------------------------------------------------------- covariate shift
