@@ -88,7 +88,9 @@ def _share_ends(estimate: MomentEstimate, z: float) -> tuple[FloatArray, FloatAr
     # given x, p_k is estimated by a mean of p_k and q_k / x
     share = of_labels * q**2
     share = share / np.maximum(share + at_estimate, 1e-300)
-    high = _roots(prior, z, 1.0 - share, share * q, of_labels, target_like)[1]
+    # a negative estimate counts as zero here: the set could be empty without that
+    at_least = np.maximum(prior, 0.0)
+    high = _roots(at_least, z, 1.0 - share, share * q, of_labels, target_like)[1]
 
     # below the estimate, what class k does not explain of phi_k's second moment in the
     # target must be false positives, of which the source may have shown too few: their
@@ -106,7 +108,6 @@ def _share_ends(estimate: MomentEstimate, z: float) -> tuple[FloatArray, FloatAr
         zero=flat * (rate + 1.0 / m),
     )
     low = _roots(prior, z, 1.0 - share, share * q, of_labels, pooled)[0]
-    at_least = np.maximum(prior, 0.0)
     return np.clip(low, 0.0, at_least), np.maximum(high, at_least)
 
 
