@@ -69,7 +69,7 @@ def mlls(
         source, or the label frequencies. After BCTS they are the same. Without it, mean
         predictions err with the target's mean predictions, so that much of the error
         cancels: the weights vary less than BBSE's, while label frequencies make them
-        vary more (theory page, 4.6).
+        vary more (theory page, 4.8).
     classes : sequence, optional
         Class names by column.
 

@@ -19,6 +19,7 @@ from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntM
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import check_floats
+from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.row_sums import column_sums
 from distfreeuq.label_shift.bcts import FLOOR, BiasCorrectedTemperature
 from distfreeuq.label_shift.data import Samples
@@ -71,6 +72,7 @@ class HausmanTest:
         return 1.0 / (self.n_draws + 1.0)
 
 
+@on_one_blas_thread
 def compare_estimates(
     samples: Samples,
     calibrated: Samples,

@@ -23,6 +23,7 @@ from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, Int
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import check_floats, require
+from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.row_sums import class_sums, column_sums
 from distfreeuq.label_shift.confusion import Confusion
@@ -98,6 +99,7 @@ class MomentEstimate:
         return _onto_simplex(self.prior)
 
 
+@on_one_blas_thread
 def moments_of_counts(confusion: Confusion) -> MomentEstimate:
     """Return the estimate of BBSE from counted predictions: h says which it is.
 
@@ -121,6 +123,7 @@ def moments_of_counts(confusion: Confusion) -> MomentEstimate:
     return _estimate(prior, p, squares, as_said, spread, counts, confusion.m, told)
 
 
+@on_one_blas_thread
 def moments_of_predictions(
     samples: Samples, target_gram: FloatMatrix
 ) -> MomentEstimate:
@@ -133,6 +136,7 @@ def moments_of_predictions(
     return _solve(samples, present, np.ones(n), np.ones(m), target_gram).estimate
 
 
+@on_one_blas_thread
 def moments_of_posteriors(
     samples: Samples, prior: FloatArray
 ) -> tuple[MomentEstimate, FloatMatrix]:
@@ -270,10 +274,22 @@ def _invert(conditional: FloatMatrix, here: BoolArray) -> tuple[FloatMatrix, Boo
     present = np.flatnonzero(here)
     square = np.ix_(present, present)
     part = conditional[square]
-    inverse[square] = np.linalg.pinv(part, rcond=_RANK)
+    inverse[square] = _inverse_matrix(part)
     gap = np.abs(inverse[square] @ part - np.eye(present.size)).max(axis=1)
     told[present] = gap < _TOLD
     return inverse, told
+
+
+def _inverse_matrix(matrix: FloatMatrix) -> FloatMatrix:
+    """Return the inverse; the pseudo-inverse, which costs more, if singular."""
+    try:
+        inverse = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(matrix, rcond=_RANK)
+    condition = np.abs(matrix).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max()
+    if condition < 1.0 / _RANK:
+        return inverse
+    return np.linalg.pinv(matrix, rcond=_RANK)
 
 
 def _sums_of_phi(

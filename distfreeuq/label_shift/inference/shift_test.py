@@ -20,6 +20,7 @@ import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
+from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.row_sums import column_sums
 from distfreeuq._numerics.spd import factor_if_regular
@@ -151,6 +152,7 @@ def compare_counts(
     return ShiftTest(observed, total.size - 1, p_value, method, n_draws)
 
 
+@on_one_blas_thread
 def compare_means(
     probs: FloatMatrix,
     probs_target: FloatMatrix,
