@@ -445,6 +445,7 @@ CLASSES_OVERLAP = "every class of the target occurs in the source"
 TRUE_PRIORS = "the class proportions of source and target are those given"
 TRUE_LABEL_WEIGHT = "the weights are the true q(y)/p(y) up to scale"
 CALIBRATED = "the probabilities are calibrated: P(Y = k | f) = f_k in the source"
+CLASSES_TOLD_APART = "classes that the predictions tell apart"
 TOLD_APART = "true weights positive, classes that can be told apart"
 
 # --------------------------------------------------------------------- covariate shift

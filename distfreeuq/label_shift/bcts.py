@@ -21,6 +21,7 @@ from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import ROW_SUMS, add_up
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.spd import factor_if_regular
+from distfreeuq.label_shift.data import Samples
 
 # Smaller probabilities count as this: an exact zero is an underflow of single
 # precision, and its logarithm must be finite.
@@ -62,6 +63,14 @@ class BiasCorrectedTemperature:
             probs, self.slope, self.bias, FLOOR, out, threads_for(probs.size)
         )
         return out
+
+    def of(self, samples: Samples) -> Samples:
+        """Return both samples with calibrated probabilities."""
+        return Samples(
+            self.apply(samples.probs),
+            samples.labels,
+            self.apply(samples.probs_target),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,10 @@ from distfreeuq.label_shift.inference.delta_method import (
     hard_covariance,
     soft_covariance,
 )
+from distfreeuq.label_shift.inference.moment_estimate import (
+    moments_of_counts,
+    moments_of_predictions,
+)
 from distfreeuq.label_shift.inference.shift_test import compare_counts, compare_means
 from distfreeuq.label_shift.linear_solution import (
     Invertibility,
@@ -145,8 +149,8 @@ def rlls(
     singular C.
 
     Standard errors and asymptotic intervals are those of the unregularised solution,
-    and infinite if C is singular: a smaller spread is bought with a bias that cannot be
-    estimated. ``.region()`` is BBSE's.
+    and say nothing of classes that a singular C does not tell apart: a smaller spread
+    is bought with a bias that cannot be estimated. ``.region()`` is BBSE's.
 
     References
     ----------
@@ -226,19 +230,18 @@ def fit_confusion(
     if soft:
         target_gram = gram(samples.probs_target)
         test = compare_means(
-            confusion.joint.sum(axis=1) / confusion.n,
-            confusion.frequencies,
-            gram(samples.probs),
-            target_gram,
-            confusion.n,
-            confusion.m,
+            samples.probs,
+            samples.probs_target,
+            grams=(gram(samples.probs), target_gram),
         )
+        moments = moments_of_predictions(samples, target_gram)
         if unregularized is not None:
             covariance = soft_covariance(
                 confusion, unregularized, samples.probs, samples.labels, target_gram
             )
     else:
         test = compare_counts(confusion.joint.sum(axis=1), confusion.target)
+        moments = moments_of_counts(confusion)
         if unregularized is not None:
             covariance = hard_covariance(confusion, unregularized)
 
@@ -250,7 +253,9 @@ def fit_confusion(
         source_prior=read_only(prior),
         source_counts=read_only(counts),
         covariance=None if covariance is None else read_only(covariance),
+        likelihood_covariance=None,
         slope_at_zero=None,
+        moments=moments,
         singular=shape.singular,
         condition_number=shape.condition_number,
         confusion=confusion,
@@ -259,6 +264,7 @@ def fit_confusion(
         calibration=None,
         samples=samples if soft else None,
         shift_test=test,
+        calibration_test=None,
         notes=tuple(_notes(confusion, shape, raw, classes)),
         guarantee=guarantees.norm_ball() if soft else guarantees.exact_cells(),
     )

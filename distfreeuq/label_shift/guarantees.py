@@ -43,20 +43,15 @@ def norm_ball() -> Guarantee:
     )
 
 
-def likelihood(calibrated: bool) -> Guarantee:
-    """Return the claim of MLLS's intervals."""
-    when = "after BCTS " if calibrated else ""
+def moment_equations() -> Guarantee:
+    """Return the claim of MLLS's intervals: nothing need be calibrated."""
     return Guarantee(
         statement=(
             "each interval covers its true weight, and region(delta) all of them, with "
-            "the probability it states"
+            "the probability it states, be the probabilities calibrated or not"
         ),
         kind="confidence interval",
-        reference="delta method of the likelihood equations (theory page, 4.6)",
-        assumptions=(
-            *_BASICS,
-            f"{when}{references.CALIBRATED}",
-            references.TOLD_APART,
-        ),
+        reference="score intervals of the moment equations (theory page, 4.6)",
+        assumptions=(*_BASICS, references.CLASSES_TOLD_APART),
         finite_sample=False,
     )

@@ -67,7 +67,9 @@ def fit_known(p: FloatArray, q: FloatArray, classes: Classes) -> LabelShiftResul
         source_prior=read_only(p),
         source_counts=read_only(np.zeros(p.size, dtype=np.int64)),
         covariance=read_only(np.zeros((p.size, p.size))),
+        likelihood_covariance=None,
         slope_at_zero=None,
+        moments=None,
         singular=False,
         condition_number=1.0,
         confusion=None,
@@ -76,6 +78,7 @@ def fit_known(p: FloatArray, q: FloatArray, classes: Classes) -> LabelShiftResul
         calibration=None,
         samples=None,
         shift_test=None,
+        calibration_test=None,
         notes=(),
         guarantee=NoGuarantee(
             "the priors were given, and the weights are as good as they"

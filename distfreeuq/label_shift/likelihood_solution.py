@@ -61,11 +61,7 @@ def solve_likelihood(
     """
     calibrated = samples
     if calibration is not None:
-        calibrated = Samples(
-            calibration.apply(samples.probs),
-            samples.labels,
-            calibration.apply(samples.probs_target),
-        )
+        calibrated = calibration.of(samples)
     confusion = soft_confusion(
         calibrated.probs, calibrated.labels, calibrated.probs_target, row_weights
     )

@@ -16,6 +16,7 @@ from distfreeuq.label_shift import guarantees
 from distfreeuq.label_shift.bcts import fit_bcts
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.data import Samples, read_samples
+from distfreeuq.label_shift.inference.hausman_test import compare_estimates
 from distfreeuq.label_shift.inference.likelihood_delta_method import (
     LikelihoodCurvature,
     calibrated_noise,
@@ -23,10 +24,19 @@ from distfreeuq.label_shift.inference.likelihood_delta_method import (
     curvature_at,
     prior_noise,
 )
+from distfreeuq.label_shift.inference.moment_estimate import (
+    MomentEstimate,
+    moments_of_posteriors,
+)
+from distfreeuq.label_shift.inference.score_intervals import score_ends
 from distfreeuq.label_shift.inference.shift_test import compare_means
 from distfreeuq.label_shift.likelihood_solution import solve_likelihood
 from distfreeuq.label_shift.linear_solution import invertibility
-from distfreeuq.label_shift.results import LabelShiftResult, WeightSolution
+from distfreeuq.label_shift.results import (
+    TABLE_ALPHA,
+    LabelShiftResult,
+    WeightSolution,
+)
 
 # Largest violation of the optimality conditions that passes without a warning.
 _CONVERGED = 1e-6
@@ -59,7 +69,7 @@ def mlls(
         source, or the label frequencies. After BCTS they are the same. Without it, mean
         predictions err with the target's mean predictions, so that much of the error
         cancels: the weights vary less than BBSE's, while label frequencies make them
-        vary more (theory page, 4.6).
+        vary more (theory page, 4.8).
     classes : sequence, optional
         Class names by column.
 
@@ -74,10 +84,15 @@ def mlls(
     and within 1e-9 of 1 where q_k > 0. Zeros of q are exact. Where the likelihood is
     flat, q stays at p, and an `IdentificationWarning` names the classes.
 
-    The standard errors contain the noise of the target rows, of the estimated source
-    prior and of the fitted calibration. They need f to be calibrated in the source
-    (P(Y = k | f) = f_k), which BCTS brings about only as far as its two kinds of
-    parameters go.
+    The weights need f to be calibrated in the source (P(Y = k | f) = f_k), which BCTS
+    brings about only as far as its two kinds of parameters go. Intervals, standard
+    errors and `region` do not: they are those of a second estimate, which solves the
+    moment equations E_Q r = sum_j q_j E_P[r | Y = j] of the target posteriors r, and
+    which calibration makes as good as the likelihood's in the first order. Where a
+    weight lies outside its interval, a note says so. ``confint(method="likelihood")``
+    has the likelihood's own intervals; they cover only if f is calibrated, and
+    ``.calibration_test``, printed as "Calibration after BCTS, p-value", compares the
+    two estimates (a large p-value does not show that it is).
 
     A class without source rows gets weight zero if p_k = 0 (always so after BCTS), with
     an `IdentificationWarning`.
@@ -132,16 +147,10 @@ def fit_mlls(
         noise = calibrated_noise(
             samples, calibrated, confusion, source_gram, calibration, weight, curvature
         )
-    covariance = covariance_of_weights(curvature, noise, confusion.n)
-    test = compare_means(
-        confusion.joint.sum(axis=1) / confusion.n,
-        confusion.frequencies,
-        source_gram,
-        gram(calibrated.probs_target),
-        confusion.n,
-        confusion.m,
-    )
+    moments, covariance = moments_of_posteriors(calibrated, fit.prior)
     notes = _notes(fit, confusion, p, curvature, classes)
+    doubt = _outside(weight, moments, calibration is not None, classes)
+    notes += [(None, note) for note in doubt]
     for kind, note in notes:
         if kind is not None:
             warn_user(note, kind)
@@ -156,7 +165,11 @@ def fit_mlls(
         source_prior=read_only(p),
         source_counts=read_only(samples.class_counts),
         covariance=read_only(covariance),
+        likelihood_covariance=read_only(
+            covariance_of_weights(curvature, noise, confusion.n)
+        ),
         slope_at_zero=read_only(_slope_at_zero(fit, curvature, p)),
+        moments=moments,
         singular=bool(curvature.flat.any()),
         condition_number=invertibility(confusion).condition_number,
         confusion=confusion,
@@ -164,9 +177,10 @@ def fit_mlls(
         prior_from=prior_from,
         calibration=calibration,
         samples=samples,
-        shift_test=test,
+        shift_test=compare_means(samples.probs, samples.probs_target),
+        calibration_test=compare_estimates(samples, calibrated, calibration, weight),
         notes=tuple(note for _, note in notes),
-        guarantee=guarantees.likelihood(calibration is not None),
+        guarantee=guarantees.moment_equations(),
     )
 
 
@@ -233,8 +247,25 @@ def _notes(
         notes.append(
             (
                 None,
-                f"The maximum lies on the boundary, at zero for {named}: intervals are "
-                "rough there.",
+                f"The maximum lies on the boundary, at zero for {named}: bootstrap "
+                "intervals and those of the likelihood are rough there.",
             )
         )
     return notes
+
+
+def _outside(
+    weight: FloatArray, moments: MomentEstimate, after_bcts: bool, classes: Classes
+) -> list[str]:
+    """Return a note if weights lie outside the printed intervals."""
+    low, high = score_ends(moments, TABLE_ALPHA).T
+    slack = 1e-9 * (1.0 + weight)
+    outside = np.flatnonzero((weight < low - slack) | (weight > high + slack))
+    if not outside.size:
+        return []
+    named = name_classes(classes, outside)
+    when = " after BCTS" if after_bcts else ""
+    return [
+        f"The weight of {named} lies outside its interval, which does not need "
+        f"calibrated probabilities: calibration{when} is doubtful there."
+    ]

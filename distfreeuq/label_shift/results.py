@@ -21,20 +21,29 @@ from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import stream
 from distfreeuq._base.stored_state import check_floats, require
+from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.sample_weights import effective_sizes
 from distfreeuq.exceptions import InputError
 from distfreeuq.guarantees import Guarantee, NoGuarantee
+from distfreeuq.label_shift import guarantees
 from distfreeuq.label_shift.bcts import BiasCorrectedTemperature
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.data import Samples
 from distfreeuq.label_shift.inference.anderson_rubin import anderson_rubin_intervals
 from distfreeuq.label_shift.inference.delta_method import (
-    delta_errors,
     delta_intervals,
+    standard_errors,
 )
 from distfreeuq.label_shift.inference.finite_sample_regions import (
     exact_region,
     norm_region,
+)
+from distfreeuq.label_shift.inference.hausman_test import HausmanTest, compare_estimates
+from distfreeuq.label_shift.inference.moment_estimate import (
+    MomentEstimate,
+    moments_of_counts,
+    moments_of_posteriors,
+    moments_of_predictions,
 )
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.inference.resampled_weights import (
@@ -45,8 +54,13 @@ from distfreeuq.label_shift.inference.resampled_weights import (
     resample_counts,
     resample_rows,
 )
-from distfreeuq.label_shift.inference.shift_test import ShiftTest
-from distfreeuq.label_shift.linear_solution import solve
+from distfreeuq.label_shift.inference.score_intervals import score_box, score_ends
+from distfreeuq.label_shift.inference.shift_test import (
+    N_DRAWS,
+    ShiftTest,
+    compare_counts,
+    compare_means,
+)
 from distfreeuq.label_shift.posterior import check_and_reweight, reweight
 from distfreeuq.results import Result
 
@@ -100,11 +114,16 @@ class LabelShiftResult(Result):
     source_counts : ndarray (K,)
         Source rows by class; zeros for known priors.
     covariance : ndarray (K, K) or None
-        Covariance of `raw` by the delta method; for RLLS that of the unregularised
-        solution. None where it does not exist.
+        Covariance whose roots `std_err` has, by the delta method: of `raw` for BBSE, of
+        the unregularised solution for RLLS, of the moment estimate for MLLS (it needs
+        no calibrated probabilities). None where it does not exist.
+    likelihood_covariance : ndarray (K, K) or None
+        MLLS: covariance of `raw` if the probabilities are calibrated.
     slope_at_zero : ndarray (K,) or None
         MLLS: how fast the target's log-likelihood falls as a weight that is zero
         increases; 0 for positive weights.
+    moments : MomentEstimate or None
+        The solution of the moment equations, from which asymptotic intervals are made.
     singular : bool
         Whether the estimating equation is singular: a confusion matrix that cannot be
         inverted, or a likelihood that is flat in some direction.
@@ -125,6 +144,8 @@ class LabelShiftResult(Result):
         you use it.
     shift_test : ShiftTest or None
         What `test` returns.
+    calibration_test : HausmanTest or None
+        MLLS: do the source's labels agree with the (calibrated) probabilities?
     notes : tuple of str
         What a reader of the numbers should know.
     guarantee : Guarantee or NoGuarantee
@@ -148,7 +169,9 @@ class LabelShiftResult(Result):
     source_prior: FloatArray
     source_counts: IntArray
     covariance: FloatMatrix | None
+    likelihood_covariance: FloatMatrix | None
     slope_at_zero: FloatArray | None
+    moments: MomentEstimate | None
     singular: bool
     condition_number: float
     confusion: Confusion | None
@@ -157,6 +180,7 @@ class LabelShiftResult(Result):
     calibration: BiasCorrectedTemperature | None
     samples: Samples | None
     shift_test: ShiftTest | None
+    calibration_test: HausmanTest | None
     notes: tuple[str, ...]
     guarantee: Guarantee | NoGuarantee
 
@@ -177,8 +201,15 @@ class LabelShiftResult(Result):
             check_floats(self, slope_at_zero=(n_classes,))
         if self.covariance is not None:
             check_floats(self, covariance=(n_classes, n_classes))
+        if self.likelihood_covariance is not None:
+            check_floats(self, likelihood_covariance=(n_classes, n_classes))
         require(np.shape(self.source_counts) == (n_classes,), "counts of all classes")
+        require(self.known or self.moments is not None, "a moment estimate")
         widths = {n_classes}
+        if self.moments is not None:
+            widths.add(self.moments.prior.size)
+        if self.calibration_test is not None:
+            widths.add(self.calibration_test.gap.size)
         if self.confusion is not None:
             widths.add(len(self.confusion.target))
         if self.calibration is not None:
@@ -260,16 +291,16 @@ class LabelShiftResult(Result):
 
     @property
     def std_err(self) -> FloatArray:
-        """Standard errors of `raw` by the delta method, shape (K,).
+        """Standard errors by the delta method, shape (K,).
 
-        For RLLS those of the unregularised solution: the regularised one varies less,
-        at the price of a bias that no standard error shows. +inf where the weights are
-        not identified, 0 for known priors. For a weight that MLLS puts at zero it is at
-        most the weight at which the likelihood has fallen to 1/e.
+        BBSE: of `raw`. RLLS: of the unregularised solution; the regularised one varies
+        less, at the price of a bias that no standard error shows. MLLS: of the moment
+        estimate, which needs no calibrated probabilities; if they are calibrated, it is
+        that of `raw` too in the first order, but for the noise of the class means. +inf
+        where the weights are not identified, 0 for known priors. Intervals are not
+        made of them (`confint`).
         """
-        return read_only(
-            delta_errors(self.covariance, self.slope_at_zero, len(self.classes))
-        )
+        return read_only(standard_errors(self.covariance, len(self.classes)))
 
     def confint(
         self,
@@ -288,12 +319,14 @@ class LabelShiftResult(Result):
         alpha : float, default 0.05
             One minus the level.
         method : str
-            "asymptotic" (delta method; each class by itself), "finite-sample" (from
+            "asymptotic" (score intervals; each class by itself), "finite-sample" (from
             `region`; all classes at once, at every sample size; BBSE and RLLS),
             "bootstrap" (percentiles of `label_weight` over resamples of both samples;
-            each class by itself, in the limit), or "anderson-rubin" (all classes at
+            each class by itself, in the limit), "anderson-rubin" (all classes at
             once, in the limit, also where the confusion matrix is nearly singular; hard
-            predictions only).
+            predictions only), or "likelihood" (MLLS only: delta method of the
+            likelihood equations; each class by itself, in the limit, and only if the
+            probabilities are calibrated in the source).
         n_boot : int, default 999
             Resamples.
         rng : seed, Generator or None
@@ -309,14 +342,25 @@ class LabelShiftResult(Result):
         Known priors have intervals of length zero. RLLS's asymptotic intervals are
         those of the unregularised solution, so that they need not hold RLLS's own
         weights; its bootstrap intervals include the shrinkage and do not see its bias.
-        Where an estimate lies on the boundary, asymptotic and bootstrap intervals are
-        rough; a weight that MLLS puts at zero is at most that at which the likelihood
-        has fallen by the factor alpha / 2, which is how surprising it is to see none
-        of that class's rows.
+        Where an estimate lies on the boundary, bootstrap intervals are rough.
+
+        Asymptotic intervals need label shift and classes that predictions tell apart;
+        they do not need calibrated probabilities, MLLS's own included. A class that is
+        not told from others has [0, 1 / lower end of p_k], since its proportion in the
+        target is at most one; a class without source rows [0, inf). They come from
+        moment equations, so that MLLS's weight may lie outside, and a note then says
+        so. In the intervals of the likelihood, a weight that MLLS puts at zero is at
+        most that at which the likelihood has fallen by the factor alpha / 2.
         """
         args = Arguments("LabelShiftResult.confint")
         alpha = args.alpha(alpha)
-        options = ["asymptotic", "finite-sample", "bootstrap", "anderson-rubin"]
+        options = [
+            "asymptotic",
+            "finite-sample",
+            "bootstrap",
+            "anderson-rubin",
+            "likelihood",
+        ]
         method = args.choice(method, "method", options)
         n_boot = args.count(n_boot, "n_boot", low=1)
         progress = args.flag(progress, "progress")
@@ -324,7 +368,7 @@ class LabelShiftResult(Result):
             return np.column_stack([self.label_weight, self.label_weight])
         if method == "finite-sample":
             if self.method == "MLLS":
-                must = "'asymptotic' or 'bootstrap' for MLLS, which has no other"
+                must = "'asymptotic', 'bootstrap' or 'likelihood' for MLLS"
                 args.invalid("method", must, repr(method))
             ranges = self._region(alpha).ranges()
             return np.column_stack([ranges.low, ranges.high])
@@ -338,15 +382,18 @@ class LabelShiftResult(Result):
             return percentile_intervals(
                 self._resampled(n_boot, generator, n_jobs, progress), alpha
             )
-        return self._delta_intervals(alpha)
-
-    def _delta_intervals(self, alpha: float) -> FloatMatrix:
-        center = self.raw
-        if self.regularization is not None and self.confusion is not None:
-            center = solve(self.confusion)
-        return delta_intervals(
-            center, self.covariance, self.slope_at_zero, len(self.classes), alpha
-        )
+        if method == "likelihood":
+            if self.method != "MLLS":
+                args.invalid("method", "another one but for MLLS", repr(method))
+            return delta_intervals(
+                self.raw,
+                self.likelihood_covariance,
+                self.slope_at_zero,
+                len(self.classes),
+                alpha,
+            )
+        assert self.moments is not None
+        return score_ends(self.moments, alpha)
 
     def _resampled(
         self, n_boot: int, generator: np.random.Generator, n_jobs: int, progress: bool
@@ -380,9 +427,9 @@ class LabelShiftResult(Result):
             For hard predictions (BBSE, RLLS) the exact Clopper-Pearson `Polytope`, for
             soft ones a `Box` around an l2 ball (often unbounded: it is conservative);
             both hold at every sample size, singular confusion matrix or not. For MLLS a
-            `Box` of asymptotic intervals at level delta / K each. For known priors a
-            point. Its ``finite_sample`` says which kind of claim it is, its ``delta``
-            the level.
+            `Box` of asymptotic intervals at level delta / K each, K the classes of the
+            source; they need no calibrated probabilities. For known priors a point. Its
+            ``finite_sample`` says which kind of claim it is, its ``delta`` the level.
         """
         delta = Arguments("LabelShiftResult.region").probability(delta, "delta")
         return self._region(delta)
@@ -391,34 +438,51 @@ class LabelShiftResult(Result):
         if self.known:
             return Box._unchecked(self.label_weight, self.label_weight, True, delta)
         if self.method == "MLLS":
-            low, high = self._delta_intervals(delta / len(self.classes)).T
+            assert self.moments is not None
+            low, high = score_box(self.moments, delta).T
             return Box._unchecked(low, high, False, delta)
         assert self.confusion is not None
         make = norm_region if self.confusion.soft else exact_region
         return make(self.confusion, delta)
 
-    def test(self) -> ShiftTest:
-        """Is there a shift? Tests that source and target predictions are alike.
+    def test(self, *, n_draws: int = N_DRAWS, rng: RandomState = None) -> ShiftTest:
+        """Are the class proportions equal? Tests that both samples' outputs are alike.
+
+        Parameters
+        ----------
+        n_draws : int, default 199
+            Drawn choices of the source rows; the smallest possible p-value is
+            1 / (n_draws + 1).
+        rng : seed, Generator or None
+            For the draws. By default a fixed seed, so that the same samples give the
+            same p-value.
 
         Returns
         -------
         ShiftTest
-            ``.statistic``, ``.df``, ``.p_value``. Hard predictions: the two-sample
-            chi-squared test of the predicted classes. Soft ones and MLLS: the
-            two-sample chi-squared test of the mean predictions, with their pooled
-            covariance.
+            ``.statistic``, ``.df``, ``.p_value``, ``.n_draws``. Hard predictions: the
+            two-sample chi-squared statistic of the predicted classes, p by Monte Carlo
+            given the margins. Soft ones and MLLS: Hotelling's statistic of the mean
+            predictions as the classifier gave them, p by permutation.
 
         Notes
         -----
-        Given label shift, q = p makes the laws of X equal, so the tests are valid; both
-        have power only against shifts that move the (mean) predictions. They do not use
-        the weights, whose covariance is singular where there is no shift.
+        Given label shift, q = p makes the rows of both samples exchangeable, so that
+        P(p <= a) <= a at every sample size, rare classes or not, over the rows and the
+        draws. There is power only against changes that move the (mean) predictions: by
+        a shift of the labels or by any other; drift that leaves them as they are is not
+        seen.
         """
-        if self.shift_test is None:
+        if self.shift_test is None or self.confusion is None:
             raise InputError(
                 "Known priors come without samples: there is nothing to test."
             )
-        return self.shift_test
+        args = Arguments("LabelShiftResult.test")
+        n_draws = args.count(n_draws, "n_draws", low=1)
+        if rng is None and n_draws == self.shift_test.n_draws:
+            return self.shift_test
+        generator = None if rng is None else stream(rng, "bootstrap", args.caller)
+        return _shift_test(self.confusion, self.samples, generator, n_draws)
 
     def adapt(self, probs: ArrayLike) -> FloatMatrix:
         """Target posteriors w_k pi_k / sum_j w_j pi_j from source ones.
@@ -480,6 +544,34 @@ class LabelShiftResult(Result):
         fields["solution"] = None if raw is None else WeightSolution(raw, weight, prior)
         fields["prior_from"] = fields.pop("prior")
         del fields["n"], fields["m"]
+        fields |= {
+            "likelihood_covariance": None,
+            "moments": None,
+            "calibration_test": None,
+        }
+        confusion, samples = fields["confusion"], fields["samples"]
+        if confusion is None:
+            return fields
+        # what was claimed then is not claimed any more: from the same rows, anew
+        fields["shift_test"] = _shift_test(confusion, samples, None, N_DRAWS)
+        if fields["method"] == "MLLS":
+            fields["likelihood_covariance"] = fields["covariance"]
+            calibration = fields["calibration"]
+            calibrated = samples if calibration is None else calibration.of(samples)
+            moments, covariance = moments_of_posteriors(calibrated, prior)
+            fields |= {
+                "moments": moments,
+                "covariance": read_only(covariance),
+                "calibration_test": compare_estimates(
+                    samples, calibrated, calibration, weight
+                ),
+                "guarantee": guarantees.moment_equations(),
+            }
+        elif samples is None:
+            fields["moments"] = moments_of_counts(confusion)
+        else:
+            target_gram = gram(samples.probs_target)
+            fields["moments"] = moments_of_predictions(samples, target_gram)
         return fields
 
     def _table_method(self) -> str:
@@ -496,3 +588,17 @@ class LabelShiftResult(Result):
         from distfreeuq import plots
 
         return plots.label_shift_weights(self, ax=ax)
+
+
+def _shift_test(
+    confusion: Confusion,
+    samples: Samples | None,
+    generator: np.random.Generator | None,
+    n_draws: int,
+) -> ShiftTest:
+    """Return the test of the predicted classes or, with samples, of the outputs."""
+    if samples is None:
+        return compare_counts(
+            confusion.joint.sum(axis=1), confusion.target, generator, n_draws
+        )
+    return compare_means(samples.probs, samples.probs_target, generator, n_draws)

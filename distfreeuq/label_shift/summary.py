@@ -12,6 +12,8 @@ from distfreeuq._base.printing import Table, class_name, number
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
+    from distfreeuq.label_shift.inference.hausman_test import HausmanTest
+    from distfreeuq.label_shift.inference.shift_test import ShiftTest
     from distfreeuq.label_shift.results import LabelShiftResult
 
 _TITLES = {
@@ -24,9 +26,20 @@ _TITLES = {
 }
 
 _INTERVALS = {
-    "asymptotic": "each by itself, asymptotic (delta method)",
+    "asymptotic": "each by itself, asymptotic (score intervals)",
     "finite-sample": "all at once, in finite samples (the weights are not identified)",
 }
+
+
+_LIKELIHOOD = (
+    "by maximum likelihood, which needs calibrated probabilities. The standard errors "
+    "and intervals are those of moment equations, which do not."
+)
+_NO_SHIFT = (
+    "of equal class proportions, by the predictions; exact at every sample size. Other "
+    "drift may cause a small p-value too, and is not seen where it leaves the "
+    "predictions' frequencies as they are."
+)
 
 
 def summarize_label_shift(result: LabelShiftResult) -> Summary:
@@ -51,6 +64,9 @@ def summarize_label_shift(result: LabelShiftResult) -> Summary:
     ]
     if not result.known:
         notes.insert(0, ("Intervals", f"{_INTERVALS[method]}."))
+        notes.insert(1, ("No-shift test", _NO_SHIFT))
+    if result.method == "MLLS":
+        notes.insert(0, ("Weights", _LIKELIHOOD))
     return printing.summarise(
         _TITLES[result.method],
         _facts(result),
@@ -72,7 +88,7 @@ def _facts(result: LabelShiftResult) -> list[tuple[str, str]]:
         ("Effective sample size", ess),
         ("Largest / smallest weight", kappa),
         ("Condition number", number(result.condition_number, 2)),
-        ("No-shift test, p-value", _p_value(result.test().p_value)),
+        ("Equal class proportions", _p_value(result.test())),
     ]
     if result.regularization is not None:
         facts.append(("Regularisation", f"{result.regularization:.4g}"))
@@ -81,6 +97,9 @@ def _facts(result: LabelShiftResult) -> list[tuple[str, str]]:
     if result.calibration is not None:
         slope = result.calibration.slope
         facts.append(("BCTS temperature", number(1.0 / slope if slope else np.inf)))
+    if result.calibration_test is not None:
+        after = "" if result.calibration is None else " after BCTS"
+        facts.append((f"Calibration{after}", _p_value(result.calibration_test)))
     return facts
 
 
@@ -88,5 +107,8 @@ def _or_dash(value: float) -> str:
     return "-" if np.isnan(value) else number(value)
 
 
-def _p_value(p: float) -> str:
-    return "< 0.0001" if p < 1e-4 else f"{p:.4f}"
+def _p_value(test: ShiftTest | HausmanTest) -> str:
+    """Return the p-value; at the smallest that its draws allow, as a bound."""
+    if test.p_value <= test.floor:
+        return f"p <= {test.floor:.3g}"
+    return f"p = {test.p_value:.3f}"

@@ -118,7 +118,7 @@ def test_asymptotic_intervals_of_confusion_matrices_cover_their_level():
 def test_asymptotic_intervals_of_the_likelihood_cover_their_level():
     def sharp(s, y, t, **options):
         fit = dfu.mlls(overconfident(s), y, overconfident(t), **options)
-        return fit.confint(ALPHA)
+        return fit.confint(ALPHA, "likelihood")
 
     def without_source_noise(*data):
         """Break: act as if the source prior were known."""
@@ -129,10 +129,12 @@ def test_asymptotic_intervals_of_the_likelihood_cover_their_level():
         return normal_intervals(fit.raw, spread, ALPHA)
 
     valid = {
-        "mean predictions": lambda *d: dfu.mlls(*d, calibrate=None).confint(ALPHA),
+        "mean predictions": lambda *d: dfu.mlls(*d, calibrate=None).confint(
+            ALPHA, "likelihood"
+        ),
         "label frequencies": lambda *d: dfu.mlls(
             *d, calibrate=None, prior="labels"
-        ).confint(ALPHA),
+        ).confint(ALPHA, "likelihood"),
         "bcts": sharp,
     }
     broken = {
@@ -171,7 +173,7 @@ def test_likelihood_intervals_hold_weights_next_to_zero():
 
     for _ in range(n_rep):
         fit = dfu.mlls(*rows(1500, prior), rows(1000, target)[0], calibrate=None)
-        upper = fit.confint(ALPHA)[0, 1]
+        upper = fit.confint(ALPHA, "likelihood")[0, 1]
         broken = upper / 10 if fit.raw[0] == 0 else upper
         hits += np.array([upper, broken]) >= target[0] / prior[0]
     judge.at_least(int(hits[0]), n_rep, 1 - ALPHA)
@@ -275,10 +277,10 @@ def test_the_no_shift_test_has_its_size():
         # break: as if the source's frequencies were known
         counts = fits[0].confusion.joint.sum(axis=1)
         p_values.append(
-            compare_counts(counts * 10**6, fits[0].confusion.target).p_value
+            compare_counts(counts * 10**5, fits[0].confusion.target).p_value
         )
         rejections += np.array(p_values) <= ALPHA
     judge.exactly(int(rejections[0]), n_rep, ALPHA)
     judge.exactly(int(rejections[1]), n_rep, ALPHA)
     with pytest.raises(RefutedError):
-        judge.exactly(int(rejections[2]), n_rep, ALPHA)
+        judge.at_most(int(rejections[2]), n_rep, ALPHA)

@@ -62,7 +62,7 @@ PROVED = {
         "bbse-region"
     ],
     "bounded differences of mean vectors (theory page, 4.4)": ["bbse-ball"],
-    "delta method of the likelihood equations (theory page, 4.6)": ["mlls-intervals"],
+    "score intervals of the moment equations (theory page, 4.6)": ["mlls-intervals"],
     f"{D}, Thm 4.1": ["temperature-excess-risk"],
     f"{D}, Cor. 4.2 with the observed counts": ["class-excess-risk"],
     "tighter constants: theory page, 8": ["temperature-excess-risk"],

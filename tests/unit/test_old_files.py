@@ -28,16 +28,20 @@ def predicted(name: str, fit: Any) -> Any:
     return fit.predict(LOGITS)
 
 
+def numbers(fit: Any) -> Any:
+    return fit.to_frame().select_dtypes("number").to_numpy(np.float64)
+
+
 AGAIN = {
-    "frame": lambda name, fit: (
-        fit.to_frame().select_dtypes("number").to_numpy(np.float64)
-    ),
+    "frame": lambda name, fit: numbers(fit),
     "predict": predicted,
     "confint": lambda name, fit: fit.confint(),
     "adapt": lambda name, fit: fit.adapt(PROBS),
     "weight": lambda name, fit: fit.weight(X),
     "logits": lambda name, fit: fit.logits(X),
 }
+# Intervals of estimated weights that fell short have been replaced since.
+REPLACED = ("bbse", "bbse-soft", "rlls", "mlls", "mlls-uncalibrated")
 CASES = [key.rsplit(".", 1) for key in RECORDED if "." in key and RECORDED[key].size]
 
 
@@ -48,8 +52,18 @@ def test_there_is_a_record_of_every_file():
 
 @pytest.mark.parametrize(("name", "what"), CASES, ids=".".join)
 def test_an_old_file_gives_the_numbers_of_its_day(name, what):
-    found = AGAIN[what](name, dfu.load(FOLDER / f"{name}.npz"))
-    np.testing.assert_array_equal(found, RECORDED[f"{name}.{what}"])
+    fit, recorded = dfu.load(FOLDER / f"{name}.npz"), RECORDED[f"{name}.{what}"]
+    if name in REPLACED and what == "frame":
+        estimates = np.s_[:, :3]
+        np.testing.assert_array_equal(numbers(fit)[estimates], recorded[estimates])
+        return
+    if name in REPLACED and what == "confint":
+        if name.startswith("mlls"):
+            found = fit.confint(method="likelihood")
+            np.testing.assert_array_equal(found, recorded)
+        assert (fit.confint() != recorded).any()
+        return
+    np.testing.assert_array_equal(AGAIN[what](name, fit), recorded)
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -42,14 +42,6 @@ def _through_inverse(c: FloatMatrix, middle: FloatMatrix) -> FloatMatrix:
     return np.asarray(inverse @ middle @ inverse.T)
 
 
-def delta_errors(
-    covariance: FloatMatrix | None, slope_at_zero: FloatArray | None, n_classes: int
-) -> FloatArray:
-    """Return standard errors (K,); at zero at most where the likelihood is at 1/e."""
-    spread = standard_errors(covariance, n_classes)
-    return np.asarray(np.minimum(spread, _falls_by(1.0, slope_at_zero, n_classes)))
-
-
 def delta_intervals(
     center: FloatArray | None,
     covariance: FloatMatrix | None,
@@ -57,7 +49,7 @@ def delta_intervals(
     n_classes: int,
     alpha: float,
 ) -> FloatMatrix:
-    """Return asymptotic intervals (K, 2).
+    """Return the intervals (K, 2) of MLLS that need calibrated probabilities.
 
     A weight that MLLS puts at zero ends where the likelihood has fallen by the factor
     alpha / 2: the probability, at that weight, of a target without a row of its class.

@@ -10,7 +10,7 @@ term is the target's noise, (H - pp') / m; the others are means over source rows
 
     u(X, Y) = D I^-1 psi(X, Y) - (e_Y - p),  or  -(f(X) - p)  without a calibration,
 
-psi the score of the calibration and I its information (theory page, 4.6).
+psi the score of the calibration and I its information (theory page, 4.8).
 """
 
 from __future__ import annotations

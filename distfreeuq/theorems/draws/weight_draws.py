@@ -57,6 +57,44 @@ def overconfident(probs: FloatMatrix) -> FloatMatrix:
     return changed
 
 
+def uneven(probs: FloatMatrix) -> FloatMatrix:
+    """Return probabilities that no temperature and bias calibrate.
+
+    They are the sharper, the likelier the first class is, and flat where it is not.
+    """
+    power = 0.3 + 2.5 * probs[..., :1]
+    changed: FloatMatrix = np.maximum(probs, 1e-12) ** power
+    changed /= changed.sum(axis=-1, keepdims=True)
+    return changed
+
+
+_CENTERS = np.array([[-2.0, 0.0], [2.0, 0.0], [0.0, 2.0 * np.sqrt(3.0)]])
+
+
+def gaussian_pairs(
+    generator: np.random.Generator,
+    n_draws: int,
+    *,
+    priors: tuple[tuple[float, ...], tuple[float, ...]],
+    n: int,
+    m: int,
+    change: Change | None = None,
+) -> Iterator[Pair]:
+    """Yield samples of three Gaussians with these class proportions of both domains."""
+    source = np.array(priors[0])
+    for _ in range(n_draws):
+        probs, drawn = [], []
+        for prior, size in zip(priors, (n, m), strict=True):
+            labels = generator.choice(3, p=prior, size=size)
+            x = _CENTERS[labels] + 2.0 * generator.standard_normal((size, 2))
+            scores = x @ _CENTERS.T / 4.0 - (_CENTERS**2).sum(axis=1) / 8.0
+            f = source * np.exp(scores - scores.max(axis=1, keepdims=True))
+            f /= f.sum(axis=1, keepdims=True)
+            probs.append(f if change is None else change(f))
+            drawn.append(labels)
+        yield probs[0], drawn[0], probs[1]
+
+
 # ----------------------------------------------------------- counts of hard predictions
 
 SOURCE = np.array([0.1, 0.6, 0.3])

@@ -39,7 +39,9 @@ FAMILIES = {
         "no-shift-test",
         "mlls-optimum",
         "mlls-consistency",
+        "mlls-likelihood-intervals",
         "mlls-intervals",
+        "mlls-calibration-test",
     ),
     "binning": (
         "binning-bound",

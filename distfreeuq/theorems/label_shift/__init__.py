@@ -2,6 +2,7 @@
 
 from distfreeuq.theorems.label_shift import (
     likelihood_weights,
+    moment_intervals,
     weight_estimates,
     weight_intervals,
     weight_regions,
@@ -12,4 +13,5 @@ THEOREMS = (
     *weight_estimates.THEOREMS,
     *weight_intervals.THEOREMS,
     *likelihood_weights.THEOREMS,
+    *moment_intervals.THEOREMS,
 )

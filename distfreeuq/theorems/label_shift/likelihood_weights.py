@@ -117,8 +117,8 @@ def weights_of(fit: Callable[..., LabelShiftResult], pair: Pair) -> FloatArray:
 
 
 def intervals_of(fit: Callable[..., LabelShiftResult], pair: Pair) -> FloatMatrix:
-    """Return the package's intervals."""
-    return fit(*pair).confint(ALPHA)
+    """Return the package's intervals of the likelihood."""
+    return fit(*pair).confint(ALPHA, "likelihood")
 
 
 def _gradient(f: FloatMatrix, p: FloatArray, q: FloatArray) -> FloatArray:
@@ -264,9 +264,9 @@ COVERS = tuple(
 )
 
 INTERVALS = Theorem(
-    name="mlls-intervals",
-    title="MLLS's intervals cover, in the limit",
-    reference="delta method; theory page, 4.6",
+    name="mlls-likelihood-intervals",
+    title="Intervals of the likelihood cover in the limit, if calibrated",
+    reference="delta method; theory page, 4.8",
     statement=(
         "P(w_k in interval) -> 1 - alpha as n, m -> infinity (asymptotic: no claim at "
         "a given sample size); here at n = m = 800."

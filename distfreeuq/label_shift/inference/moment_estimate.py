@@ -1,0 +1,329 @@
+"""The target's class proportions by moments: label shift alone, no calibration.
+
+For every fixed function h of a classifier's output, label shift says
+
+    E_Q h = sum_j q_j E_P[h | Y = j] = A q,
+
+which is solved for q. For BBSE h is the prediction. For MLLS it is the target posterior
+r_k = w_k g_k / sum_j w_j g_j at the weights of maximum likelihood: as good as these in
+the first order if g is calibrated, and consistent if it is not. That h was fitted is of
+second order, since E_Q h = A q whatever h is (theory page, 4.6).
+
+With B A = 1 and phi = B h, class k's mean of phi_k is 1, that of other classes is 0,
+and q_k is the mean of phi_k over the target. All noise is that of phi.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.arrays import read_only
+from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import check_floats, require
+from distfreeuq._numerics.blas import on_one_blas_thread
+from distfreeuq._numerics.gram_sums import gram
+from distfreeuq._numerics.row_sums import class_sums, column_sums
+from distfreeuq.label_shift.confusion import Confusion
+from distfreeuq.label_shift.data import Samples
+
+# Each class's variance is mixed with what all rows show if predictions are taken at
+# their word, as if that were so many rows more: twenty rows often show no error at all.
+PSEUDO_ROWS = 10.0
+
+# Rows' worth of the source's proportions, per class, in the proportions at which
+# posteriors are taken: none of them is then constant.
+_FLOOR = 1.0
+
+# Singular values below this, relative to the largest, are zero.
+_RANK = 1e-12
+
+# Class k is not told from others if its row of B A is further than this from a unit's.
+_TOLD = 1e-6
+
+# So many rows' phi are in memory at a time.
+_BLOCK = 8192
+
+
+@register("moment-estimate")
+@dataclass(frozen=True, slots=True, eq=False)
+class MomentEstimate:
+    """The estimate q, and what its intervals need.
+
+    Attributes
+    ----------
+    prior : ndarray (K,)
+        q as solved; may be negative. 0 for classes without source rows.
+    source_prior : ndarray (K,)
+        Label frequencies p.
+    class_variance : ndarray (K, K)
+        Variance of phi_k in class j; +inf in the rows of classes that are not told from
+        others.
+    target_variance : ndarray (K,)
+        Variance of phi_k over the target rows.
+    counts : ndarray (K,)
+        Source rows by class.
+    m : int
+        Target rows.
+    """
+
+    prior: FloatArray
+    source_prior: FloatArray
+    class_variance: FloatMatrix
+    target_variance: FloatArray
+    counts: FloatArray
+    m: int
+
+    def _validate_state(self) -> None:
+        k = np.size(self.prior)
+        check_floats(
+            self,
+            prior=(k,),
+            source_prior=(k,),
+            class_variance=(k, k),
+            target_variance=(k,),
+            counts=(k,),
+        )
+        require(isinstance(self.m, int) and self.m > 0, "a number of target rows")
+
+    @property
+    def n(self) -> float:
+        """Source rows."""
+        return float(self.counts.sum())
+
+    @property
+    def feasible_prior(self) -> FloatArray:
+        """The point of the simplex nearest to `prior`."""
+        return _onto_simplex(self.prior)
+
+
+@on_one_blas_thread
+def moments_of_counts(confusion: Confusion) -> MomentEstimate:
+    """Return the estimate of BBSE from counted predictions: h says which it is.
+
+    A prediction "at its word": the class is the predicted one as often as in the whole
+    source, and any class otherwise.
+    """
+    joint = np.asarray(confusion.joint, dtype=np.float64)
+    counts, predicted = joint.sum(axis=0), joint.sum(axis=1)
+    here = counts > 0
+    conditional = joint / np.where(here, counts, 1.0)
+    inverse, told = _invert(conditional, here)
+    mean = inverse @ conditional
+    right = (float(np.trace(joint)) + 1.0) / (confusion.n + 2.0)
+    p = counts / confusion.n
+    word = right * np.diag(predicted) + (1.0 - right) * np.outer(predicted, p)
+    share = word / np.maximum(word.sum(axis=0), 1e-300)
+    as_said = inverse**2 @ share - (inverse @ share) ** 2
+    squares = inverse**2 @ joint - counts * mean**2
+    prior = inverse @ confusion.frequencies
+    spread = inverse**2 @ confusion.frequencies - prior**2
+    return _estimate(prior, p, squares, as_said, spread, counts, confusion.m, told)
+
+
+@on_one_blas_thread
+def moments_of_predictions(
+    samples: Samples, target_gram: FloatMatrix
+) -> MomentEstimate:
+    """Return the estimate of soft BBSE: h are the probabilities.
+
+    `target_gram` is the sum over the target rows of their outer products.
+    """
+    present = (samples.class_counts > 0) * 1.0
+    n, m = samples.probs.shape[0], samples.probs_target.shape[0]
+    return _solve(samples, present, np.ones(n), np.ones(m), target_gram).estimate
+
+
+@on_one_blas_thread
+def moments_of_posteriors(
+    samples: Samples, prior: FloatArray
+) -> tuple[MomentEstimate, FloatMatrix]:
+    """Return the estimate where h are target posteriors, and the covariance of q / p.
+
+    Parameters
+    ----------
+    samples : Samples
+        Their probabilities g.
+    prior : ndarray (K,)
+        Class proportions of the target at which posteriors are taken.
+    """
+    g, target = samples.probs, samples.probs_target
+    n, m = g.shape[0], target.shape[0]
+    counts = samples.class_counts.astype(np.float64)
+    here, p = counts > 0, counts / n
+    rows, extra = min(n, m), _FLOOR * counts.size
+    total = float(prior[here].sum())
+    start = rows * prior / (total if total > 0 else 1.0) + extra * p
+    weight = np.zeros_like(p)
+    np.divide(start / (rows + extra), p, out=weight, where=here)
+    scale, scale_target = _inverse_of(g @ weight), _inverse_of(target @ weight)
+    solved = _solve(samples, weight, scale, scale_target, gram(target, scale_target))
+
+    q = solved.estimate.feasible_prior
+    per_row = q**2 / np.where(here, counts * (counts - 1.0 + PSEUDO_ROWS), 1.0)
+    row_weight = per_row[samples.labels] + PSEUDO_ROWS * (g @ (per_row / solved.mass))
+    of_source = gram(g, scale * np.sqrt(row_weight))
+    of_source = solved.to_phi @ of_source @ solved.to_phi.T
+    of_source -= (solved.mean * (per_row * counts)) @ solved.mean.T
+    of_source -= PSEUDO_ROWS * (solved.as_said * per_row) @ solved.as_said.T
+    of_labels = (np.diag(_ratio(q, p) * q) - np.outer(q, q)) / n
+    spread = solved.of_target / max(m - 1.0, 1.0) + of_source + of_labels
+    divisor = np.where(here, p, 1.0)
+    covariance = spread / np.outer(divisor, divisor)
+    unknown = ~solved.told if m > 1 else np.ones_like(here)
+    covariance[unknown] = 0.0
+    covariance[:, unknown] = 0.0
+    covariance[unknown, unknown] = np.inf
+    return solved.estimate, covariance
+
+
+@dataclass(frozen=True, slots=True)
+class _Solved:
+    """The solution, its influence functions phi = to_phi (scale g), and their moments.
+
+    `mean` (k, j) is the mean of phi_k in class j, `as_said` what it would be by the
+    probabilities, `of_target` the covariance over the target rows, `mass` the sums of
+    the probabilities.
+    """
+
+    estimate: MomentEstimate
+    told: BoolArray
+    to_phi: FloatMatrix
+    mean: FloatMatrix
+    as_said: FloatMatrix
+    of_target: FloatMatrix
+    mass: FloatArray
+
+
+def _solve(
+    samples: Samples,
+    weight: FloatArray,
+    scale: FloatArray,
+    scale_target: FloatArray,
+    target_gram: FloatMatrix,
+) -> _Solved:
+    """Solve A q = mean h for h = weight * g * scale, which is never written down."""
+    g, target, labels = samples.probs, samples.probs_target, samples.labels
+    m = target.shape[0]
+    counts = samples.class_counts.astype(np.float64)
+    here, p = counts > 0, counts / g.shape[0]
+    by_class = weight[:, None] * class_sums(g, labels, scale)
+    conditional = by_class / np.where(here, counts, 1.0)
+    inverse, told = _invert(conditional, here)
+    mean, to_phi = inverse @ conditional, inverse * weight
+    in_classes, first, second = _sums_of_phi(g, labels, scale, to_phi)
+    mass = np.maximum(column_sums(g, None), 1e-300)
+    said = first / mass
+    prior = to_phi @ column_sums(target, scale_target) / m
+    of_target = to_phi @ target_gram @ to_phi.T / m - np.outer(prior, prior)
+    estimate = _estimate(
+        prior,
+        p,
+        in_classes - counts * mean**2,
+        second / mass - said**2,
+        np.diag(of_target),
+        counts,
+        m,
+        told,
+    )
+    return _Solved(estimate, told, to_phi, mean, said, of_target, mass)
+
+
+def _estimate(
+    prior: FloatArray,
+    source_prior: FloatArray,
+    squares: FloatMatrix,
+    as_said: FloatMatrix,
+    spread: FloatArray,
+    counts: FloatArray,
+    m: int,
+    told: BoolArray,
+) -> MomentEstimate:
+    """Return the estimate.
+
+    `squares` (k, j) are sums over class j of squares around its mean, `as_said` the
+    variance that all rows show if predictions are taken at their word; over-confident
+    ones do not make it smaller than what class j itself shows.
+    """
+    free = np.maximum(counts - 1.0, 0.0)
+    squares = np.maximum(squares, 0.0)
+    own = squares / np.maximum(free, 1.0)
+    more = np.maximum(np.maximum(as_said, own), 0.0)
+    variance = (squares + PSEUDO_ROWS * more) / (free + PSEUDO_ROWS)
+    variance[~told] = np.inf
+    variance[:, counts == 0] = 0.0
+    of_target = np.maximum(spread, 0.0) * m / max(m - 1, 1)
+    return MomentEstimate(
+        read_only(prior),
+        read_only(source_prior),
+        read_only(variance),
+        read_only(of_target),
+        read_only(counts),
+        m,
+    )
+
+
+def _invert(conditional: FloatMatrix, here: BoolArray) -> tuple[FloatMatrix, BoolArray]:
+    """Return B (K, K) with B A = 1 as far as can be, and the classes where it is.
+
+    A class without source rows has zeros in B.
+    """
+    inverse, told = np.zeros_like(conditional), np.zeros_like(here)
+    present = np.flatnonzero(here)
+    square = np.ix_(present, present)
+    part = conditional[square]
+    inverse[square] = _inverse_matrix(part)
+    gap = np.abs(inverse[square] @ part - np.eye(present.size)).max(axis=1)
+    told[present] = gap < _TOLD
+    return inverse, told
+
+
+def _inverse_matrix(matrix: FloatMatrix) -> FloatMatrix:
+    """Return the inverse; the pseudo-inverse, which costs more, if singular."""
+    try:
+        inverse = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(matrix, rcond=_RANK)
+    condition = np.abs(matrix).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max()
+    if condition < 1.0 / _RANK:
+        return inverse
+    return np.linalg.pinv(matrix, rcond=_RANK)
+
+
+def _sums_of_phi(
+    g: FloatMatrix, labels: IntArray, scale: FloatArray, to_phi: FloatMatrix
+) -> tuple[FloatMatrix, FloatMatrix, FloatMatrix]:
+    """Return sums (k, j) of phi_k^2 over class j, of phi_k g_j and of phi_k^2 g_j."""
+    k = g.shape[1]
+    in_classes, first, second = np.zeros((3, k, k))
+    for start in range(0, g.shape[0], _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        block = g[rows].astype(np.float64, copy=False)
+        phi = (block * scale[rows, None]) @ to_phi.T
+        first += phi.T @ block
+        phi *= phi
+        second += phi.T @ block
+        in_classes += class_sums(phi, np.ascontiguousarray(labels[rows]), None)
+    return in_classes, first, second
+
+
+def _ratio(q: FloatArray, p: FloatArray) -> FloatArray:
+    """Return q / p, 0 where p is."""
+    return np.divide(q, p, out=np.zeros_like(p), where=p > 0)
+
+
+def _inverse_of(density: FloatArray) -> FloatArray:
+    """Return 1 / density, 0 where there is no mass."""
+    out = np.zeros(density.shape)
+    np.divide(1.0, density, out=out, where=density > 0)
+    return out
+
+
+def _onto_simplex(x: FloatArray) -> FloatArray:
+    """Return the nearest point of the simplex."""
+    down = np.sort(x)[::-1]
+    excess = (np.cumsum(down) - 1.0) / np.arange(1, x.size + 1)
+    last = int(np.flatnonzero(down > excess)[-1])
+    return np.asarray(np.maximum(x - excess[last], 0.0))

@@ -1,0 +1,145 @@
+"""Score intervals of the weights: the noise is taken as if the candidate were true.
+
+For a candidate weight x of class k the statistic is q_k - x p_k, q the moment estimate
+and p the label frequencies. Its variance is that of a target with a share c = x p_k of
+class k, the others in their proportions: a quadratic function of c, so that both ends
+of {x : (q_k - x p_k)^2 <= z^2 Var(x)} are roots of quadratic equations (theory page,
+4.6). Where the estimate is at zero, and where confusions are rarer than the source rows
+can show, this is far from the delta method.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq.label_shift.inference.moment_estimate import MomentEstimate
+
+
+def score_ends(estimate: MomentEstimate, alpha: float) -> FloatMatrix:
+    """Return intervals (K, 2), each at level 1 - alpha in the limit.
+
+    A class that is not told from others has [0, 1 / lower end of p_k], since q_k <= 1;
+    one without source rows has [0, inf).
+    """
+    z = float(special.ndtri(1.0 - alpha / 2.0))
+    told, here = _told(estimate, z), estimate.counts > 0
+    p = np.where(here, estimate.source_prior, 1.0)
+    low, high = _share_ends(estimate, z)
+    rarest = _wilson_low(estimate.counts, estimate.n, z)
+    cap = np.full(p.size, np.inf)
+    np.divide(1.0, rarest, out=cap, where=here & (rarest > 0))
+    out = np.column_stack([np.zeros(p.size), cap])
+    out[told, 0] = np.minimum(low / p, cap)[told]
+    out[told, 1] = np.minimum(high / p, cap)[told]
+    return out
+
+
+def score_box(estimate: MomentEstimate, delta: float) -> FloatMatrix:
+    """Return intervals (K, 2) that hold all weights at once: each at delta / K.
+
+    K counts the classes of the source; about the others nothing is claimed.
+    """
+    present = int((estimate.counts > 0).sum())
+    return score_ends(estimate, delta / max(present, 1))
+
+
+def _told(estimate: MomentEstimate, z: float) -> BoolArray:
+    """Return which classes are told: phi_k's mean in each class is known to +-1."""
+    rows = np.maximum(estimate.counts, 1.0)
+    worst = (estimate.class_variance / rows).max(axis=1)
+    return np.asarray((estimate.counts > 0) & (z**2 * worst < 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Quadratic:
+    """two c^2 + one c + zero: the variance of q_k if class k's share is c."""
+
+    two: FloatArray
+    one: FloatArray
+    zero: FloatArray
+
+
+def _share_ends(estimate: MomentEstimate, z: float) -> tuple[FloatArray, FloatArray]:
+    """Return the ends (K,) of x p_k, before they are capped."""
+    prior, n, m = estimate.prior, estimate.n, estimate.m
+    here = estimate.counts > 0
+    q = np.where(here, estimate.feasible_prior, 0.0)
+    p = np.where(here, estimate.source_prior, 1.0)
+    rows = np.maximum(estimate.counts, 1.0)
+    variance = estimate.class_variance
+    variance = np.where(np.isfinite(variance), variance, 0.0)
+
+    own = np.diag(variance)
+    left = np.maximum(1.0 - q, 1e-9)
+    # the second moment of phi_k outside class k, and its part in the source's noise
+    spread = (variance @ q - own * q) / left
+    others = (variance @ (q**2 / rows) - own * q**2 / rows) / left**2
+    target_like = _Quadratic(
+        two=others + own / rows - 1.0 / m,
+        one=(1.0 + own - spread) / m - 2.0 * others,
+        zero=spread / m + others,
+    )
+    of_labels = (1.0 - p) / (n * p)
+    at_estimate = (target_like.two * q + target_like.one) * q + target_like.zero
+    # given x, p_k is estimated by a mean of p_k and q_k / x
+    share = of_labels * q**2
+    share = share / np.maximum(share + at_estimate, 1e-300)
+    # a negative estimate counts as zero here: the set could be empty without that
+    at_least = np.maximum(prior, 0.0)
+    high = _roots(at_least, z, 1.0 - share, share * q, of_labels, target_like)[1]
+
+    # below the estimate, what class k does not explain of phi_k's second moment in the
+    # target must be false positives, of which the source may have shown too few: their
+    # rate is pooled from both samples
+    rate = np.where(spread > 0, others / np.where(spread > 0, spread, 1.0), 1.0 / n)
+    seen = np.maximum(
+        estimate.target_variance + prior**2, spread * left + (1.0 + own) * q
+    )
+    pool = m * rate / (m * rate + 1.0)
+    flat = pool * seen + (1.0 - pool) * spread
+    tilt = -pool * (1.0 + own) - (1.0 - pool) * spread
+    pooled = _Quadratic(
+        two=own / rows - 1.0 / m - rate * tilt,
+        one=(tilt + 1.0 + own) / m + rate * (tilt - flat),
+        zero=flat * (rate + 1.0 / m),
+    )
+    low = _roots(prior, z, 1.0 - share, share * q, of_labels, pooled)[0]
+    return np.clip(low, 0.0, at_least), np.maximum(high, at_least)
+
+
+def _roots(
+    prior: FloatArray,
+    z: float,
+    near: FloatArray,
+    const: FloatArray,
+    of_labels: FloatArray,
+    variance: _Quadratic,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of {c : (q - c)^2 <= z^2 [V(c0) + of_labels c c0]}.
+
+    c0 = near c + const. The ends are -inf and +inf where there are none.
+    """
+    two, one, zero = variance.two, variance.one, variance.zero
+    a = 1.0 - z**2 * (two * near**2 + near * of_labels)
+    b = -2.0 * prior - z**2 * (
+        2.0 * two * near * const + one * near + const * of_labels
+    )
+    c = prior**2 - z**2 * ((two * const + one) * const + zero)
+    root = np.sqrt(np.maximum(b * b - 4.0 * a * c, 0.0))
+    closed, twice = a > 0, np.where(a > 0, 2.0 * a, 1.0)
+    return (
+        np.where(closed, (-b - root) / twice, -np.inf),
+        np.where(closed, (-b + root) / twice, np.inf),
+    )
+
+
+def _wilson_low(count: FloatArray, n: float, z: float) -> FloatArray:
+    """Return the lower ends of Wilson's intervals."""
+    rate = count / n
+    half = z * np.sqrt(rate * (1.0 - rate) / n + z * z / (4.0 * n * n))
+    low = (rate + z * z / (2.0 * n) - half) / (1.0 + z * z / n)
+    return np.asarray(np.maximum(low, 0.0))
