@@ -15,10 +15,10 @@ from distfreeuq.assessment.bootstrap import intervals, resample
 from distfreeuq.assessment.data import read_measures
 from distfreeuq.assessment.guarantees import valid_p_value
 from distfreeuq.assessment.interval_rules import (
-    NEAR_ZERO,
     WITHOUT_INTERVAL,
     enough_events,
     exact_share,
+    near_noise,
     usable,
 )
 from distfreeuq.assessment.measures import Measures, Sums
@@ -139,8 +139,8 @@ def assess(
     if n_boot:
         (samples,) = resample([measures], n_boot, boot_stream, n_jobs, progress)
         bias, low, high = intervals(measures.names, estimates, samples, level)
-        near = estimates[measures.names.index("ece")] < NEAR_ZERO * noise_alone
-        keep = usable(measures, estimates, bool(near), enough_events(measures))
+        near = near_noise(measures.names, estimates, noise_alone)
+        keep = usable(measures, estimates, near, enough_events(measures))
         low, high = np.where(keep, [low, high], np.nan)
         unknown_bias = WITHOUT_INTERVAL - {"classwise_ece"}
         bias[[name in unknown_bias for name in measures.names]] = np.nan

@@ -21,8 +21,8 @@ from distfreeuq.assessment.bootstrap import resample
 from distfreeuq.assessment.data import read_measures
 from distfreeuq.assessment.guarantees import BOOTSTRAPPED, NO_INTERVALS
 from distfreeuq.assessment.interval_rules import (
-    NEAR_ZERO,
     enough_events,
+    near_noise,
     often_differ,
     usable,
 )
@@ -153,11 +153,12 @@ def _with_interval(
 ) -> BoolMatrix:
     """Return which differences get an interval, shape (C, J)."""
     names = measures[0].names
-    near = estimates[:, names.index("ece")] < NEAR_ZERO * noise_alone
+    pairs = zip(estimates, noise_alone.tolist(), strict=True)
+    near = [near_noise(names, row, noise) for row, noise in pairs]
     enough = [enough_events(one) for one in measures]
     keep = np.array(
         [
-            usable(one, row, bool(near[0] | near[c]), enough[0] and enough[c])
+            usable(one, row, near[0] | near[c], enough[0] and enough[c])
             for c, (one, row) in enumerate(zip(measures, differences, strict=True))
         ]
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from distfreeuq import bounds
@@ -57,15 +59,26 @@ def exact_share(measures: Measures, level: float) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
+def near_noise(
+    names: Sequence[str], estimates: FloatArray, noise_alone: float
+) -> frozenset[str]:
+    """Return the calibration errors that are too near to noise for an interval."""
+    small = NEAR_ZERO * noise_alone
+    if estimates[names.index("ece")] < small:
+        return ERRORS
+    # all of the error may be under-confidence, and this part of it noise
+    one_sided = "overconfident_ece"
+    return frozenset({one_sided} if estimates[names.index(one_sided)] < small else ())
+
+
 def usable(
-    measures: Measures, estimates: FloatArray, near_zero: bool, enough: bool
+    measures: Measures, estimates: FloatArray, near: frozenset[str], enough: bool
 ) -> BoolArray:
     """Return for which metrics bootstrap intervals are given, shape (J,)."""
     # mean confidences need rows, not events
     rows = effective_sample_size(measures.rows.weights) >= MIN_EVENTS
     keep = [
-        name not in WITHOUT_INTERVAL
-        and not (near_zero and name in ERRORS)
+        name not in WITHOUT_INTERVAL | near
         and (enough or (rows and name in ("mean_confidence", "mean_probability")))
         for name in measures.names
     ]

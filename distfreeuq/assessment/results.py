@@ -162,9 +162,9 @@ class AssessmentResult(Result):
 
         There is none without a bootstrap; for the largest gap, max-ECE, average ECE and
         class-wise ECE, whose bootstrap intervals cover too seldom; for other
-        calibration errors if the ECE is `near_zero`; for all but mean confidence and
-        unweighted accuracy if fewer than 20 rows are wrong, or fewer than 20 right; and
-        for an infinite likelihood.
+        calibration errors if the ECE is `near_zero`, or the over-confident one as
+        small; for all but mean confidence and unweighted accuracy if fewer than 20 rows
+        are wrong, or fewer than 20 right; and for an infinite likelihood.
         """
         place = self._place(metric)
         return float(self.low[place]), float(self.high[place])

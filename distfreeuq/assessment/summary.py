@@ -118,6 +118,8 @@ def _notes(result: AssessmentResult) -> list[Note]:
             none += [_FEW]
         elif result.near_zero and missing & ERRORS:
             none += ["for other calibration errors, because the ECE is so small here"]
+        elif missing:
+            none += ["for the over-confident ECE, because it is so small here"]
         none += _infinite(result.estimates)
         notes.append(("No interval", "; ".join(none) + "."))
     if result.near_zero:
@@ -225,7 +227,9 @@ def _comparison_notes(result: ComparisonResult) -> list[Note]:
     if "frequency" in missing:
         reasons.append("for the frequency of class 1, which is the same for all")
     notes: list[Note] = []
-    if missing & ERRORS and result.near_zero:
+    if missing == {"overconfident_ece"}:
+        reasons.append("for the over-confident ECE, because one of them is so small")
+    elif missing & ERRORS and result.near_zero:
         near = " and of ".join(class_name(name) for name in result.near_zero)
         reasons.append(
             f"for calibration errors where either ECE is below {NEAR_ZERO:g} times "
