@@ -46,10 +46,11 @@ def _bootstrapped(
     metric: str,
     n_boot: int,
     generator: np.random.Generator,
+    predicted: IntArray | None = None,
 ) -> tuple[float, float]:
     """Return the bootstrap's 90% interval, whether it is one to be given or not."""
     args = Arguments("assess")
-    options = (10, "equal-width", "predicted", None, None, None)
+    options = (10, "equal-width", "predicted", predicted, None, None)
     measures = read_measures(args, probs, labels, *options)
     estimates = measures.values(measures.sums())[0]
     (samples,) = resample([measures], n_boot, generator, 1, False)
@@ -74,7 +75,10 @@ ACCURACY = Theorem(
     ),
     controls=(
         Experiment(
-            "bootstrap", partial(accuracies, n=25, bootstrap=True), HOLDS_ACCURACY
+            "bootstrap",
+            partial(accuracies, n=25, bootstrap=True),
+            HOLDS_ACCURACY,
+            batch=100,
         ),
     ),
 )
@@ -163,21 +167,26 @@ def few_errors(
 
 
 def largest_error(generator: np.random.Generator, n_draws: int) -> dict[str, BoolArray]:
-    """Ask it of the larger ECE of two predicted classes, which are alike.
+    """Ask it of the largest ECE of ten predicted classes, which are all alike.
 
-    Broken as it stands: `assess` gives no interval of it.
+    Confidences are 0.2 too high. `assess` gives no interval of it, and this is why.
     """
     missed = np.empty(n_draws, dtype=np.bool_)
     for i in range(n_draws):
-        probs, labels = sharpened(generator, 120)
-        low, high = _bootstrapped(probs, labels, "max_ece", 64, generator)
-        missed[i] = TRUTHS["ece"] < low or TRUTHS["ece"] > high
+        confidence = generator.uniform(0.5, 1.0, 500)
+        predicted = generator.integers(0, 10, 500)
+        right = generator.random(500) < confidence - 0.2
+        labels = np.where(right, predicted, (predicted + 1) % 10)
+        low, high = _bootstrapped(
+            confidence, labels, "max_ece", 64, generator, predicted
+        )
+        missed[i] = not low <= 0.2 <= high
     return {"max_ece missed": missed}
 
 
-# A tenth in the limit; three percent are left to the sizes of samples and bootstrap.
+# A tenth in the limit; five percent are left to the sizes of samples and bootstrap.
 SELDOM = tuple(
-    Claim(f"{name} missed", at_most=0.13, tolerance=0.06)
+    Claim(f"{name} missed", at_most=0.15, tolerance=0.07)
     for name in ("ece", "brier_score", "nll")
 )
 
@@ -201,16 +210,21 @@ BOOTSTRAPPED = Theorem(
             "public: one wrong row in 200 on average",
             few_errors,
             (Claim("brier_score missed", at_most=0.0, tolerance=0.05),),
+            batch=100,
         ),
     ),
     controls=(
         Experiment(
-            "no rule about wrong rows", partial(few_errors, rule=False), SELDOM[1:2]
+            "no rule about wrong rows",
+            partial(few_errors, rule=False),
+            SELDOM[1:2],
+            batch=100,
         ),
         Experiment(
             "intervals of a maximum",
             largest_error,
-            (Claim("max_ece missed", at_most=0.13, tolerance=0.06),),
+            (Claim("max_ece missed", at_most=0.15, tolerance=0.07),),
+            batch=100,
         ),
     ),
 )

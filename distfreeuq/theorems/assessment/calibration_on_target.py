@@ -107,10 +107,10 @@ def target_p_values(
     return {f"p <= {level}": found <= level + 1e-12 for level in (0.1, 0.5)}
 
 
-# The claim is about the limit; two to four percent are left to the sample's size.
+# The claim is about the limit; three to five percent are left to the sample's size.
 NEARLY_VALID = (
-    Claim("p <= 0.1", at_most=0.12, tolerance=0.06),
-    Claim("p <= 0.5", at_most=0.54, tolerance=0.08),
+    Claim("p <= 0.1", at_most=0.13, tolerance=0.06),
+    Claim("p <= 0.5", at_most=0.55, tolerance=0.08),
 )
 
 ON_TARGET = Theorem(
@@ -125,8 +125,8 @@ ON_TARGET = Theorem(
     family=FAMILY,
     experiments=(
         Experiment(
-            "public: heavy rows make all errors, n = 2000",
-            partial(target_p_values, n=2000),
+            "public: heavy rows make all errors, n = 3000",
+            partial(target_p_values, n=3000),
             NEARLY_VALID,
             batch=50,
         ),
@@ -140,13 +140,13 @@ ON_TARGET = Theorem(
     controls=(
         Experiment(
             "hits simulated as if they did not depend on the weights",
-            partial(target_p_values, n=2000, hits_only=True),
+            partial(target_p_values, n=3000, hits_only=True),
             NEARLY_VALID,
             batch=50,
         ),
         Experiment(
             "calibrated on the source",
-            partial(target_p_values, n=2000, source=True),
+            partial(target_p_values, n=3000, source=True),
             NEARLY_VALID,
             batch=50,
         ),
