@@ -100,7 +100,7 @@ def _class_table(result: AssessmentResult) -> Table:
 def _notes(result: AssessmentResult) -> list[Note]:
     notes = []
     if result.n_boot:
-        exact = ""
+        exact = " With unequal weights intervals may cover less than they say."
         if result.ess == result.n:
             exact = f" That of {TITLES[result.metrics[0]]} is exact (Clopper-Pearson)."
         notes.append(

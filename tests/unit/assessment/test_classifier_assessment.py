@@ -93,7 +93,7 @@ def test_intervals_hold_the_estimates_and_bias_is_taken_out(data):
     assert np.isnan(result.interval("classwise_ece")).all()
     hits = (probs.argmax(axis=1) == labels).sum()
     low, high = dfu.bounds.clopper_pearson(hits, labels.size, 0.05)
-    assert result.interval("accuracy") == pytest.approx((low, high))
+    assert result.interval("accuracy") == pytest.approx((float(low), float(high)))
     assert frame.loc["nll", "corrected"] == frame.loc["nll", "estimate"]
     assert result.interval("ece") == (frame.loc["ece", "low"], frame.loc["ece", "high"])
 
@@ -358,3 +358,32 @@ def test_printed_intervals_are_rounded_outwards():
     assert interval(0.1 + 0.2, 0.7) == "[0.3000, 0.7000]"
     assert interval(np.nan, 1.0) == "-"
     assert interval(0.0, np.inf) == "[0.0000, inf]"
+
+
+def test_levels_of_intervals_are_called_level(data):
+    probs, sharp, labels = data
+    result = dfu.assess(probs, labels, level=0.9, n_sim=0)
+    pair = dfu.compare(probs, sharp, labels, level=0.8, n_boot=0)
+    assert (result.level, result.reliability.level, pair.level) == (0.9, 0.9, 0.8)
+    assert not any(hasattr(one, "confidence") for one in (result, pair))
+    assert not hasattr(result.reliability, "confidence")
+
+
+def test_old_fields_are_translated():
+    old = {"confidence": 0.9, "metrics": ("accuracy", "mean_confidence", "ece")}
+    table = metrics.reliability([0.9, 0.8], [1, 0])
+    right = dfu.AssessmentResult._from_format1({**old, "reliability": table})
+    assert right["level"] == 0.9 and right["metrics"] == old["metrics"]
+    table = dfu.assess([0.9, 0.8], [1, 0], event="class-1", n_sim=0).reliability
+    of_one = dfu.AssessmentResult._from_format1({**old, "reliability": table})
+    assert of_one["metrics"] == ("frequency", "mean_probability", "ece")
+
+
+def test_calibrations_are_compared_on_class_1():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=400)
+    labels = (logits + rng.logistic(size=400) > 0).astype(int)
+    result = dfu.compare_calibrations(
+        logits[:200], labels[:200], logits[200:], labels[200:], event="class-1", n_rep=2
+    )
+    assert "frequency of class 1" in str(result) and "accuracy" not in str(result)
