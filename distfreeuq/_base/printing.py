@@ -1,5 +1,6 @@
 """Printed summaries: the only file that knows statsmodels' classes for them."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ __all__ = [
     "Table",
     "class_name",
     "guarantee_notes",
+    "interval",
     "number",
     "summarise",
 ]
@@ -89,6 +91,23 @@ def number(value: float, digits: int = 4) -> str:
     if value != 0 and not 0.5 * 10.0**-digits <= abs(value) < 1e6:
         return f"{value:.{digits}g}" if abs(value) >= 1e6 else f"{value:.1e}"
     return f"{value:.{digits}f}"
+
+
+def interval(low: float, high: float, digits: int = 4) -> str:
+    """Return an interval rounded outwards, so that it holds all that it held; or "-".
+
+    Ends that are decimal numbers but for the last bits of their arithmetic stay.
+    """
+    if math.isnan(low) or math.isnan(high):
+        return "-"
+    scale = 10.0**digits
+    ends = []
+    for value, toward in ((low, math.floor), (high, math.ceil)):
+        nearest = round(value * scale) if math.isfinite(value) else value
+        close = abs(value * scale - nearest) < 1e-6 if math.isfinite(value) else True
+        whole = nearest if close else toward(value * scale)
+        ends.append(f"{whole / scale + 0.0:.{digits}f}")
+    return f"[{ends[0]}, {ends[1]}]"
 
 
 def class_name(name: Any) -> str:

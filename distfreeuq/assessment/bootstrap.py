@@ -63,16 +63,19 @@ def intervals(
     of the estimates and noise once more, so that their distribution lies too high; the
     basic interval, which mirrors it at the estimate, takes that out. The debiased error
     has no bias itself, yet its samples have, because a row that is drawn twice says
-    less than two rows: its interval mirrors them at their own mean.
+    less than two rows: its interval mirrors them at their own mean. No bias is given
+    for metrics that have no interval: a maximum's is not estimated by its samples'.
     """
     tail = 0.5 * (1.0 - level)
     low, high = np.quantile(samples, [tail, 1.0 - tail], axis=0, method="inverted_cdf")
     mean = samples.mean(axis=0)
     biased = np.array([name in BIASED for name in names])
-    bias = np.where(biased, mean - estimates, 0.0)
+    with np.errstate(invalid="ignore"):  # an infinite likelihood
+        bias = np.where(biased, mean - estimates, 0.0)
     center = np.where(biased, estimates, mean)
     mirrored = biased | np.array([name == "debiased_ece" for name in names])
-    ends = np.clip(estimates + center - np.stack([high, low]), 0.0, 1.0)
+    with np.errstate(invalid="ignore"):
+        ends = np.clip(estimates + center - np.stack([high, low]), 0.0, 1.0)
     low, high = np.where(mirrored, ends, [low, high])
     return bias, low, high
 

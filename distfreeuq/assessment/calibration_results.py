@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 UNCALIBRATED, UNWEIGHTED = "Uncalibrated", "Unweighted"
 WEIGHTED, USING_TARGET = "Weighted", "Using target"
 
+# What stands in place of accuracy where the event is class 1.
+_OF_CLASS_1 = {"accuracy": "frequency"}
+
 PRINTED = (("ece", "overconfident_ece"), ("accuracy", "brier_score", "nll"))
 """Columns of the summary's two tables: all in one would not fit a page."""
 
@@ -146,7 +149,9 @@ class CalibrationComparisonResult(Result):
 
         names = self.line_names()
         tables = []
-        for metrics in PRINTED:
+        for usual in PRINTED:
+            own = {} if "accuracy" in self.metrics else _OF_CLASS_1
+            metrics = [own.get(name, name) for name in usual]
             places = [self.metrics.index(name) for name in metrics]
             rows = [
                 [name, *(_cell(self.mean[c, j], self.sd[c, j]) for j in places)]

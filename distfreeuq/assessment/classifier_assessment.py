@@ -14,6 +14,13 @@ from distfreeuq._numerics.sample_weights import divide, effective_sample_size
 from distfreeuq.assessment.bootstrap import intervals, resample
 from distfreeuq.assessment.data import read_measures
 from distfreeuq.assessment.guarantees import valid_p_value
+from distfreeuq.assessment.interval_rules import (
+    WITHOUT_INTERVAL,
+    enough_events,
+    exact_share,
+    near_noise,
+    usable,
+)
 from distfreeuq.assessment.measures import Measures, Sums
 from distfreeuq.assessment.monte_carlo_test import calibration_test, noise
 from distfreeuq.assessment.results import AssessmentResult
@@ -50,12 +57,14 @@ def assess(
         The bins, as in `metrics.ece`.
     event : {"predicted", "class-1"}
         Whose probability ECE, test and diagram are about: the predicted class's, or,
-        with two classes, class 1's.
+        with two classes, class 1's. In place of "accuracy" and "mean_confidence" there
+        are then "frequency" and "mean_probability", of class 1.
     predicted : array_like (n,), optional
         Predicted labels, where there is no matrix. Class-wise ECE, Brier score and
         likelihood are then left out.
     sample_weight : array_like (n,), optional
-        Importance weights; the debiased error is then left out.
+        Importance weights: metrics and test are then about the target. The debiased
+        error is left out.
     classes : sequence, optional
     n_boot : int, default 0
         Bootstrap samples for the intervals; 0 for none.
@@ -75,13 +84,21 @@ def assess(
     Notes
     -----
     The test simulates the ECE of a calibrated classifier with the same confidences, so
-    its p-value is valid at any sample size. With weights it tests that every row's
-    confidence is its probability of being right, given its weight; weights that depend
-    on the label make it invalid.
+    its p-value is valid at any sample size.
 
-    The bootstrap draws rows; bins stay as they are. Where the ECE is not far above what
-    noise alone gives, no bootstrap interval covers it: the result says so, and the test
-    is what to rely on.
+    With unequal weights its null hypothesis is calibration on the target: in every bin
+    E[w (hit - confidence)] = 0 for the density ratio w of target to source, known up to
+    a factor. It may depend on the label, as under label shift, because hit and weight
+    are drawn together. The p-value is then the larger of two, and asymptotic: the
+    simulation above, and random signs of w (hit - confidence). If moreover the
+    confidence is the probability of being right given the weight too, and the weights
+    depend on the inputs alone, it is valid at any sample size.
+
+    The bootstrap draws rows; bins stay as they are. Its intervals are approximate.
+    There is none where simulations found that they cover too seldom: for maxima over
+    bins or classes and means over classes; for calibration errors near what noise
+    alone gives; and for scores if fewer than 20 rows are wrong. The interval of
+    unweighted accuracy is Clopper and Pearson's, which is exact.
 
     Examples
     --------
@@ -114,21 +131,32 @@ def assess(
     rows = measures.rows
     sums = measures.sums()
     estimates = measures.values(sums)[0]
+    weighted = bool(rows.weights.min() < 1.0)
+    test = calibration_test(measures, n_sim, test_stream) if n_sim else None
+    noise_alone = noise(measures) if test is None else test.null_mean
     unknown = np.full(estimates.size, np.nan)
     bias, low, high = unknown, unknown, unknown
     if n_boot:
         (samples,) = resample([measures], n_boot, boot_stream, n_jobs, progress)
         bias, low, high = intervals(measures.names, estimates, samples, level)
+        near = near_noise(measures.names, estimates, noise_alone)
+        keep = usable(measures, estimates, near, enough_events(measures))
+        low, high = np.where(keep, [low, high], np.nan)
+        unknown_bias = WITHOUT_INTERVAL - {"classwise_ece"}
+        bias[[name in unknown_bias for name in measures.names]] = np.nan
+        exact = exact_share(measures, level)
+        if exact is not None:
+            low[0], high[0] = exact  # accuracy, or the frequency of class 1
     return AssessmentResult(
         metrics=measures.names,
         estimates=read_only(estimates),
         bias=read_only(bias),
         low=read_only(low),
         high=read_only(high),
-        confidence=level,
+        level=level,
         n_boot=n_boot,
-        test=calibration_test(measures, n_sim, test_stream) if n_sim else None,
-        noise=noise(measures),
+        test=test,
+        noise=noise_alone,
         reliability=table_of_sums(
             sums.by_class[0].sum(axis=0),
             measures.ends,
@@ -144,7 +172,7 @@ def assess(
         if sample_weight is None
         else effective_sample_size(rows.weights),
         classes=rows.classes,
-        guarantee=valid_p_value(n_sim, sample_weight is not None),
+        guarantee=valid_p_value(n_sim, weighted),
     )
 
 

@@ -8,12 +8,25 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, RandomState
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    BoolMatrix,
+    FloatArray,
+    FloatMatrix,
+    RandomState,
+)
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.random_streams import stream
 from distfreeuq.assessment.bootstrap import resample
 from distfreeuq.assessment.data import read_measures
 from distfreeuq.assessment.guarantees import BOOTSTRAPPED, NO_INTERVALS
+from distfreeuq.assessment.interval_rules import (
+    enough_events,
+    near_noise,
+    often_differ,
+    usable,
+)
+from distfreeuq.assessment.measures import Measures
 from distfreeuq.assessment.monte_carlo_test import noise
 from distfreeuq.assessment.results import ComparisonResult
 from distfreeuq.metrics.bins import check_bins
@@ -67,9 +80,9 @@ def compare(
     Notes
     -----
     All classifiers are measured on the same drawn rows, so what the rows have in common
-    cancels: a difference is known better than either metric. Where a classifier's ECE
-    is near what noise alone gives, no interval of a calibration error can be trusted,
-    nor one of a difference to it: ``.near_zero`` and the summary say so.
+    cancels: a difference is known better than either metric. The intervals are
+    approximate, and left out where they were found to cover too seldom; `interval` of
+    the result lists where, and the summary says so.
 
     Examples
     --------
@@ -101,16 +114,22 @@ def compare(
         for probs in several.values()
     ]
     estimates = np.array([one.values(one.sums())[0] for one in measures])
-    differences = estimates - estimates[0]
+    with np.errstate(invalid="ignore"):  # both likelihoods may be infinite
+        differences = estimates - estimates[0]
+    differences[0] = 0.0
+    noise_alone = np.array([noise(one) for one in measures])
     low, high = np.full((2, *estimates.shape), np.nan)
     if n_boot:
         boot = resample(
             measures, n_boot, stream(rng, "bootstrap", "compare"), n_jobs, progress
         )
+        keep = _with_interval(measures, estimates, differences, noise_alone)
         tail = 0.5 * (1.0 - level)
         for c, samples in enumerate(boot):
-            ends = np.quantile(samples - boot[0], [1.0 - tail, tail], axis=0)
-            low[c], high[c] = 2.0 * differences[c] - ends
+            some = keep[c]
+            drawn = samples[:, some] - boot[0][:, some]
+            ends = np.quantile(drawn, [1.0 - tail, tail], axis=0)
+            low[c, some], high[c, some] = 2.0 * differences[c, some] - ends
     return ComparisonResult(
         names=tuple(several),
         metrics=measures[0].names,
@@ -118,12 +137,38 @@ def compare(
         differences=read_only(differences),
         low=read_only(low),
         high=read_only(high),
-        noise=read_only(np.array([noise(one) for one in measures])),
-        confidence=level,
+        noise=read_only(noise_alone),
+        level=level,
         n_boot=n_boot,
         n=measures[0].rows.n,
         guarantee=BOOTSTRAPPED if n_boot else NO_INTERVALS,
     )
+
+
+def _with_interval(
+    measures: Sequence[Measures],
+    estimates: FloatMatrix,
+    differences: FloatMatrix,
+    noise_alone: FloatArray,
+) -> BoolMatrix:
+    """Return which differences get an interval, shape (C, J)."""
+    names = measures[0].names
+    pairs = zip(estimates, noise_alone.tolist(), strict=True)
+    near = [near_noise(names, row, noise) for row, noise in pairs]
+    enough = [enough_events(one) for one in measures]
+    keep = np.array(
+        [
+            usable(one, row, near[0] | near[c], enough[0] and enough[c])
+            for c, (one, row) in enumerate(zip(measures, differences, strict=True))
+        ]
+    )
+    if "accuracy" in names:
+        differ = [often_differ(measures[0], one) for one in measures]
+        keep[:, names.index("accuracy")] &= differ
+    if "frequency" in names:  # the same for all
+        keep[:, names.index("frequency")] = False
+    keep[0] = np.isfinite(estimates[0])
+    return keep
 
 
 def _split_off_labels(

@@ -117,6 +117,8 @@ class Measures:
         found = {
             "accuracy": pooled[..., HIT].sum(axis=1) / total,
             "mean_confidence": pooled[..., CONFIDENCE].sum(axis=1) / total,
+            "frequency": pooled[..., HIT].sum(axis=1) / total,
+            "mean_probability": pooled[..., CONFIDENCE].sum(axis=1) / total,
             "ece": gap_norm(pooled),
             "overconfident_ece": overconfidence(pooled),
             "max_gap": gap_norm(pooled, "max"),
@@ -143,7 +145,9 @@ def bin_rows(rows: Rows, n_bins: int, how: str, *, by_class: bool) -> Measures:
         n_classes = len(rows.classes)
         cells = rows.predicted * partition.n_bins + bins
     losses = None if rows.of_label is None else log_losses(rows.of_label)
-    left_out = set() if by_class else {"max_ece", "average_ece"}
+    left_out = {"frequency", "mean_probability"}
+    if not by_class:
+        left_out = {"accuracy", "mean_confidence", "max_ece", "average_ece"}
     if rows.probs is None:
         left_out |= {"classwise_ece", "brier_score", "nll"}
     if rows.weights.min() < 1.0:

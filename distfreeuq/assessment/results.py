@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import Classes, FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import check_floats, require
+from distfreeuq.assessment.interval_rules import NEAR_ZERO
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.metrics.results import ReliabilityTable
 from distfreeuq.results import Result
@@ -29,10 +30,6 @@ CLASS_COLUMNS = (
     "classwise_ece",
 )
 
-# Simulated 95% intervals of the ECE cover about 95% from this many times what noise
-# alone gives; at three times 87%, at zero 80%.
-NEAR_ZERO = 4.0
-
 
 @register("calibration-test")
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,11 +40,13 @@ class CalibrationTest:
     ----------
     p_value : float
         Share of simulated ECEs, the observed one among them, that are at least as
-        large as the observed one.
+        large as the observed one; it cannot be below 1 / (n_sim + 1). With weights the
+        larger one of two such shares: simulated hits, and random signs.
     statistic : float
         The observed ECE.
     null_mean, null_upper : float
-        Mean and 95% quantile of a calibrated classifier's ECE on these confidences.
+        Mean and 95% quantile of a calibrated classifier's ECE on these confidences;
+        with weights, those of the simulations that the p-value is from.
     n_sim : int
 
     Examples
@@ -77,15 +76,18 @@ class AssessmentResult(Result):
     estimates : ndarray (J,)
     bias : ndarray (J,)
         The bootstrap's estimate of the upward bias; zero for unbiased metrics, NaN
-        without a bootstrap.
+        without a bootstrap, and for the largest gap, max-ECE and average ECE.
     low, high : ndarray (J,)
-        Bootstrap intervals; NaN without one.
-    confidence : float
+        Bootstrap intervals; accuracy (or frequency) without weights has Clopper and
+        Pearson's. NaN without a bootstrap, and where none is known to cover: see
+        `interval`.
+    level : float
         Their level, each by itself.
     n_boot : int
     test : CalibrationTest or None
     noise : float
-        About the ECE that a calibrated classifier would have in this sample.
+        About the ECE that a calibrated classifier would have in this sample: the mean
+        of the test's simulations, or without a test a normal approximation.
     reliability : ReliabilityTable
     by_class : ndarray (K, 6) or (0, 6)
         Weight of the true and of the predicted class, then confidence, accuracy and ECE
@@ -114,7 +116,7 @@ class AssessmentResult(Result):
     bias: FloatArray
     low: FloatArray
     high: FloatArray
-    confidence: float
+    level: float
     n_boot: int
     test: CalibrationTest | None
     noise: float
@@ -127,8 +129,9 @@ class AssessmentResult(Result):
 
     def __repr__(self) -> str:
         """Return one line."""
+        share = self.metrics[0]  # accuracy, or class 1's frequency
         return (
-            f"<AssessmentResult ece={self['ece']:.4f} accuracy={self['accuracy']:.4f} "
+            f"<AssessmentResult ece={self['ece']:.4f} {share}={self[share]:.4f} "
             f"n={self.n} K={len(self.classes)}>"
         )
 
@@ -140,12 +143,29 @@ class AssessmentResult(Result):
         require(n_rows in (0, len(self.classes)), "a row for each class, or none")
         check_floats(self, by_class=(n_rows, len(CLASS_COLUMNS)))
 
+    @staticmethod
+    def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
+        """Return today's fields from those in files of format 1."""
+        fields = dict(fields)
+        fields["level"] = fields.pop("confidence")
+        if fields["reliability"].event == "class 1":  # they had the names of others
+            new = {"accuracy": "frequency", "mean_confidence": "mean_probability"}
+            fields["metrics"] = tuple(new.get(name, name) for name in fields["metrics"])
+        return fields
+
     def __getitem__(self, metric: str) -> float:
         """Return the estimate of a metric."""
         return float(self.estimates[self._place(metric)])
 
     def interval(self, metric: str) -> tuple[float, float]:
-        """Return the bootstrap interval of a metric; NaN without a bootstrap."""
+        """Return the interval of a metric; NaN where there is none.
+
+        There is none without a bootstrap; for the largest gap, max-ECE, average ECE and
+        class-wise ECE, whose bootstrap intervals cover too seldom; for other
+        calibration errors if the ECE is `near_zero`, or the over-confident one as
+        small; for all but mean confidence and unweighted accuracy if fewer than 20 rows
+        are wrong, or fewer than 20 right; and for an infinite likelihood.
+        """
         place = self._place(metric)
         return float(self.low[place]), float(self.high[place])
 
@@ -162,7 +182,9 @@ class AssessmentResult(Result):
         """Return a row per metric: metric, estimate, corrected, low and high.
 
         Corrected is the estimate less the bootstrap's estimate of its bias, not below
-        zero.
+        zero. What is not given is NaN: see `interval`. With ``event="class-1"`` the
+        first two metrics are "frequency" and "mean_probability", both of class 1, in
+        place of "accuracy" and "mean_confidence".
         """
         import pandas as pd
 
@@ -221,12 +243,13 @@ class ComparisonResult(Result):
         The J metrics.
     estimates : ndarray (C, J)
     differences : ndarray (C, J)
-        To the first classifier; zero in its own row.
+        To the first classifier; zero in its own row, NaN where both are infinite.
     low, high : ndarray (C, J)
-        Paired bootstrap intervals of the differences; NaN without a bootstrap.
+        Paired bootstrap intervals of the differences; NaN without a bootstrap, and
+        where none is known to cover: see `interval`.
     noise : ndarray (C,)
         About the ECE that each would have in this sample if it were calibrated.
-    confidence : float
+    level : float
         Their level, each by itself.
     n_boot, n : int
     guarantee : NoGuarantee
@@ -250,7 +273,7 @@ class ComparisonResult(Result):
     low: FloatMatrix
     high: FloatMatrix
     noise: FloatArray
-    confidence: float
+    level: float
     n_boot: int
     n: int
     guarantee: NoGuarantee
@@ -264,6 +287,13 @@ class ComparisonResult(Result):
         check_floats(self, estimates=shape, differences=shape, low=shape, high=shape)
         check_floats(self, noise=(len(self.names),))
 
+    @staticmethod
+    def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
+        """Return today's fields from those in files of format 1."""
+        fields = dict(fields)
+        fields["level"] = fields.pop("confidence")
+        return fields
+
     @property
     def near_zero(self) -> tuple[str, ...]:
         """Classifiers whose ECE is too near to noise alone for intervals of errors."""
@@ -276,7 +306,14 @@ class ComparisonResult(Result):
         return self.differences[:, self._place(metric)]
 
     def interval(self, metric: str) -> FloatMatrix:
-        """Return paired intervals of these, shape (C, 2); NaN without a bootstrap."""
+        """Return paired intervals of these, shape (C, 2); NaN where there is none.
+
+        There is none without a bootstrap; for the largest gap, max-ECE, average ECE and
+        class-wise ECE; for other calibration errors if either ECE is `near_zero`; for
+        all but mean confidence if either classifier is wrong, or right, in fewer than
+        20 rows; for accuracy if it differs in fewer than 20 rows; and for an infinite
+        difference.
+        """
         place = self._place(metric)
         return np.column_stack([self.low[:, place], self.high[:, place]])
 

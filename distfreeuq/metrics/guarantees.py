@@ -13,15 +13,17 @@ from distfreeuq.references import (
 
 
 def all_bins_accuracy(
-    level: float, weighted: bool, fixed_bins: bool
+    level: float, weighted: bool, fixed_bins: bool, event: str
 ) -> Guarantee | NoGuarantee:
     """Return the claim about the intervals of all bins at once."""
     if not fixed_bins:
         return NoGuarantee("the bins were chosen by the rows that they count")
     what, by = "accuracy", CLOPPER_PEARSON_1934
+    if "right" not in event:
+        what = f"frequency of {event}"
     more: tuple[str, ...] = (IID,)
     if weighted:
-        what, by = "weighted mean accuracy given the rows' inputs", "Hoeffding (1963)"
+        what, by = f"weighted mean {what} given the rows' inputs", "Hoeffding (1963)"
         more = (INDEPENDENT, WEIGHTS_BY_INPUTS)
     return Guarantee(
         statement=(

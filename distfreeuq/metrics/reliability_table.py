@@ -114,10 +114,10 @@ def table_of_sums(
         accuracy=read_only(means[1]),
         low=read_only(low),
         high=read_only(high),
-        confidence=level,
+        level=level,
         n=n,
         event=event,
-        guarantee=all_bins_accuracy(level, weighted, fixed_bins),
+        guarantee=all_bins_accuracy(level, weighted, fixed_bins, event),
     )
 
 

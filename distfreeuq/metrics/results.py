@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,10 +31,11 @@ class ReliabilityTable(Result):
     weight : ndarray (M,)
         Sum of the weights in the bin; the number of rows without weights.
     mean_confidence, accuracy : ndarray (M,)
-        Weighted means; NaN in empty bins.
+        Weighted means of the event's probability, and how often it came true; NaN in
+        empty bins.
     low, high : ndarray (M,)
         Intervals of the accuracy that hold in all bins at once; [0, 1] in empty bins.
-    confidence : float
+    level : float
         Their simultaneous level.
     n : int
         Rows.
@@ -59,7 +60,7 @@ class ReliabilityTable(Result):
     accuracy: FloatArray
     low: FloatArray
     high: FloatArray
-    confidence: float
+    level: float
     n: int
     event: str
     guarantee: Guarantee | NoGuarantee
@@ -75,10 +76,24 @@ class ReliabilityTable(Result):
         check_floats(self, low=n_bins, high=n_bins)
         check_ascending(self.edges, "edges")
 
+    @staticmethod
+    def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
+        """Return today's fields from those in files of format 1."""
+        fields = dict(fields)
+        fields["level"] = fields.pop("confidence")
+        return fields
+
     @property
     def n_bins(self) -> int:
         """Number of bins, empty ones included."""
         return self.weight.size
+
+    @property
+    def column_titles(self) -> tuple[str, str]:
+        """What tables and figures call the probability, and how often it came true."""
+        if "right" in self.event:
+            return "confidence", "accuracy"
+        return "probability", "frequency"
 
     @property
     def gap(self) -> FloatArray:
@@ -113,6 +128,8 @@ class ReliabilityTable(Result):
         """Return a row per bin.
 
         Columns: left, right, weight, share, confidence, accuracy, gap, low, high.
+        Confidence is the mean probability of the event, accuracy how often it came
+        true, also where the event is class 1.
         """
         import pandas as pd
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distfreeuq._base import printing
-from distfreeuq._base.printing import Table, number
+from distfreeuq._base.printing import Table, interval, number
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 def summarize_reliability(table: ReliabilityTable) -> Summary:
     """Return the bins that are not empty, and what their intervals guarantee."""
-    level = f"{100 * table.confidence:g}%"
+    level = f"{100 * table.level:g}%"
     frame = table.to_frame()
     filled = frame[frame["weight"] > 0.0].drop(columns="weight").to_numpy()
     rows = [
         [
             f"{left:.4g} to {right:.4g}",
             *(number(value) for value in values),
-            f"[{low:.4f}, {high:.4f}]",
+            interval(low, high),
         ]
         for left, right, *values, low, high in filled.tolist()
     ]
@@ -36,6 +36,6 @@ def summarize_reliability(table: ReliabilityTable) -> Summary:
             ("Event", table.event),
             ("Largest gap", number(table.max_gap)),
         ],
-        [Table(["bin", "share", "confidence", "accuracy", "gap", level], rows)],
+        [Table(["bin", "share", *table.column_titles, "gap", level], rows)],
         printing.guarantee_notes(table.guarantee),
     )

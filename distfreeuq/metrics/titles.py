@@ -3,6 +3,8 @@
 TITLES = {
     "accuracy": "accuracy",
     "mean_confidence": "mean confidence",
+    "frequency": "frequency of class 1",
+    "mean_probability": "mean probability of class 1",
     "ece": "ECE",
     "overconfident_ece": "over-confident ECE",
     "max_gap": "largest gap of a bin",

@@ -60,22 +60,23 @@ def reliability_diagram(
     ax = new_axes(ax, grid="both")
     ax.plot([0, 1], [0, 1], label="calibrated", zorder=3, **NOMINAL)
     draw = _bars if kind == "bars" else _curve
-    draw(used, ax, f"{100 * table.confidence:g}% for all bins at once")
+    what = table.column_titles
+    draw(used, ax, what, f"{100 * table.level:g}% for all bins at once")
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 1.02)
-    ax.set_ylabel("accuracy")
+    ax.set_ylabel(what[1])
     ax.tick_params(labelbottom=False)
     title = f"Reliability: ECE {table.ece:.3f} in {table.n} rows, {table.n_bins} bins"
     legend_above(ax, title)
-    _shares(used, table.event, ax)
+    _shares(used, what, table.event, ax)
     return ax
 
 
-def _bars(used: pd.DataFrame, ax: Axes, level: str) -> None:
+def _bars(used: pd.DataFrame, ax: Axes, what: tuple[str, str], level: str) -> None:
     width = used["right"] - used["left"]
     middle = 0.5 * (used["left"] + used["right"])
     accuracy, confidence = used["accuracy"], used["confidence"]
-    ax.bar(middle, accuracy, width, color=BLUE, edgecolor="white", label="accuracy")
+    ax.bar(middle, accuracy, width, color=BLUE, edgecolor="white", label=what[1])
     ax.bar(
         middle,
         confidence - accuracy,
@@ -85,7 +86,7 @@ def _bars(used: pd.DataFrame, ax: Axes, level: str) -> None:
         edgecolor=RED,
         hatch="////",
         linewidth=0.8,
-        label="gap to the mean confidence",
+        label=f"gap to the mean {what[0]}",
     )
     spread = np.vstack([accuracy - used["low"], used["high"] - accuracy])
     ax.errorbar(
@@ -101,14 +102,14 @@ def _bars(used: pd.DataFrame, ax: Axes, level: str) -> None:
     )
 
 
-def _curve(used: pd.DataFrame, ax: Axes, level: str) -> None:
+def _curve(used: pd.DataFrame, ax: Axes, what: tuple[str, str], level: str) -> None:
     x = used["confidence"]
     ax.fill_between(x, used["low"], used["high"], color=BLUE, alpha=0.2, linewidth=0)
     ax.fill_between([], [], [], color=BLUE, alpha=0.2, linewidth=0, label=level)
-    ax.plot(x, used["accuracy"], "o-", color=BLUE, markersize=4, label="accuracy")
+    ax.plot(x, used["accuracy"], "o-", color=BLUE, markersize=4, label=what[1])
 
 
-def _shares(used: pd.DataFrame, event: str, ax: Axes) -> None:
+def _shares(used: pd.DataFrame, what: tuple[str, str], event: str, ax: Axes) -> None:
     """Draw the histogram below, as a child of the Axes it belongs to."""
     below = ax.inset_axes((0.0, -0.34, 1.0, 0.28), sharex=ax)
     new_axes(below)
@@ -121,15 +122,19 @@ def _shares(used: pd.DataFrame, event: str, ax: Axes) -> None:
         edgecolor="white",
     )
     for column, line, name in (
-        ("confidence", "-", "mean confidence"),
-        ("accuracy", ":", "accuracy"),
+        ("confidence", "-", f"mean {what[0]}"),
+        ("accuracy", ":", what[1]),
     ):
         mean = float((used["share"] * used[column]).sum())
         color = RED if column == "confidence" else BLUE
         below.axvline(mean, color=color, linestyle=line, linewidth=2, label=name)
     below.yaxis.set_major_formatter(PercentFormatter(xmax=1.0, decimals=0))
     below.tick_params(labelbottom=True)
-    below.set_xlabel(f"confidence that the {event}" if "right" in event else event)
+    below.set_xlabel(
+        f"confidence that the {event}"
+        if "right" in event
+        else f"probability of {event}"
+    )
     below.set_ylabel("rows")
     below.legend(loc="upper left", frameon=False, fontsize="small")
 
@@ -171,7 +176,7 @@ def metric_comparison(
     ax.set_xlabel(f"{what} less that of {result.names[0]}")
     how = ""
     if result.n_boot:
-        how = f", {100 * result.confidence:g}% paired intervals"
+        how = f", {100 * result.level:g}% paired intervals"
     what = what[0].upper() + what[1:]
     ax.set_title(f"{what} on {result.n} rows{how}", fontsize="medium")
     return ax

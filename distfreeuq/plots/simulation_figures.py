@@ -18,6 +18,7 @@ from distfreeuq.plots.style import (
     log_scale,
     new_axes,
 )
+from distfreeuq.simulation.results import standard_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,7 +108,7 @@ def replicate_histogram(
     ax.set_ylabel("share of replicates")
     title = f"{sample.size} replicates"
     if finite.size > 1:
-        error = finite.std(ddof=1) / np.sqrt(finite.size)
+        error = standard_error(finite)
         title += f", mean {finite.mean():.4g} (Monte Carlo error {error:.2g})"
     if finite.size < sample.size:
         title += f", {sample.size - finite.size} not finite"

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import check_floats
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import Result
+
+# What the normal distribution has beyond one standard deviation, on both sides.
+_BEYOND_ONE_SD = 0.3173
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,7 +125,10 @@ class SimulationResult(Result):
         DataFrame
             A row per quantity: ``n`` (replicates in which it is not NaN, on which the
             others rest), ``mean``, ``std_err`` (of the mean), ``sd``, and a column per
-            quantile, such as ``q0.05``.
+            quantile, such as ``q0.05``: NumPy's default, which interpolates between
+            order statistics, so that ``q0.5`` is the median. A quantity that is 0 in
+            all replicates, or 1 in all, may be an indicator; its ``std_err`` is then
+            not zero but the length of Clopper and Pearson's 68.3% interval of a share.
         """
         import pandas as pd
 
@@ -166,6 +173,37 @@ def _described(values: FloatArray, levels: FloatArray) -> list[float]:
         return [0] + [math.nan] * (3 + levels.size)
     with np.errstate(invalid="ignore"):  # infinite values have no deviation
         sd = float(values.std(ddof=1)) if n > 1 else math.nan
-        # an order statistic, which exists also where values are infinite
-        quantiles = np.quantile(values, levels, method="inverted_cdf")
-    return [n, float(values.mean()), sd / math.sqrt(n), sd, *quantiles.tolist()]
+        quantiles = _quantiles(values, levels)
+    error = standard_error(values)
+    return [n, float(values.mean()), error, sd, *quantiles.tolist()]
+
+
+def standard_error(values: FloatArray) -> float:
+    """Return the Monte Carlo error of the mean of these replicates.
+
+    It is sd / sqrt(n), NaN for one replicate or infinite values. What was 0 in all
+    replicates, or 1 in all, is read as an indicator: from the share to the far end of
+    its exact interval at the level of one standard error.
+    """
+    n = values.size
+    if n < 2:
+        return math.nan
+    if values.min() == values.max() and values[0] in (0.0, 1.0):
+        low, high = bounds.clopper_pearson(int(values.sum()), n, _BEYOND_ONE_SD)
+        return float(high - low)
+    with np.errstate(invalid="ignore"):
+        return float(values.std(ddof=1)) / math.sqrt(n)
+
+
+def _quantiles(values: FloatArray, levels: FloatArray) -> FloatArray:
+    """Return NumPy's default quantiles, which exist also where values are infinite."""
+    ordered = np.sort(values)
+    place = levels * (values.size - 1)
+    below = np.floor(place).astype(np.int64)
+    low, high = ordered[below], ordered[np.ceil(place).astype(np.int64)]
+    between = low != high
+    step = np.subtract(high, low, out=np.zeros_like(low), where=between)
+    found: FloatArray = low + np.multiply(
+        step, place - below, out=np.zeros_like(low), where=between
+    )
+    return found

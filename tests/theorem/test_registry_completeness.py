@@ -39,7 +39,11 @@ PROVED = {
         "covariate-shift-coverage"
     ],
     "rejection sampling, then Vovk (2012), Prop. 2a": ["covariate-shift-pac"],
-    "Clopper and Pearson (1934)": ["evaluated-coverage", "verdict-error"],
+    "Clopper and Pearson (1934)": [
+        "evaluated-coverage",
+        "assessed-accuracy",
+        "verdict-error",
+    ],
     f"{A}, Thm 3": ["binning-bound"],
     f"{A}, Thm 3, exact: Clopper-Pearson for every subset (theory page, 2.1)": [
         "binning-bound",
@@ -70,6 +74,10 @@ PROVED = {
     "Hoeffding (1963), with a union over the bins": ["weighted-reliability-intervals"],
     "Monte Carlo test: Barnard (1963)": ["calibration-test"],
     "Vaicenavicius et al. (2019)": ["calibration-test"],
+    "random signs in bins (theory page, 9.2)": [
+        "target-calibration-test",
+        "weighted-calibration-test",
+    ],
     "Bonferroni": ["verdict-error"],
 }
 
@@ -148,6 +156,7 @@ def results():
     yield dfu.platt_scaling(ONE, HITS)
 
     yield dfu.assess(PROBS, LABELS, n_sim=9, rng=0)
+    yield dfu.assess(PROBS, LABELS, sample_weight=RATIO, n_sim=9, rng=0)
     yield metrics.reliability(ONE, HITS)
     yield metrics.reliability(ONE, HITS, sample_weight=RATIO)
     yield theorems.verify("verdict-error", n_sim=10)

@@ -1,5 +1,15 @@
 """The family of assessment: what metrics, tables and printed intervals claim."""
 
-from distfreeuq.theorems.assessment import metric_tables, printed_intervals
+from distfreeuq.theorems.assessment import (
+    bootstrap_intervals,
+    calibration_on_target,
+    metric_tables,
+    printed_intervals,
+)
 
-THEOREMS = (*metric_tables.THEOREMS, *printed_intervals.THEOREMS)
+THEOREMS = (
+    *metric_tables.THEOREMS,
+    *calibration_on_target.THEOREMS,
+    *printed_intervals.THEOREMS,
+    *bootstrap_intervals.THEOREMS,
+)

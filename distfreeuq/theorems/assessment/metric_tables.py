@@ -17,7 +17,6 @@ from distfreeuq.references import (
     CLOPPER_PEARSON_1934,
     IID,
     INDEPENDENT,
-    WEIGHTS_BY_INPUTS,
 )
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
@@ -108,7 +107,6 @@ def p_values(
     *,
     n: int,
     n_classes: int = 3,
-    weighted: bool = False,
     scheme: str = "equal-width",
     sharpness: float = 1.0,
     observed_counts: bool = True,
@@ -126,11 +124,9 @@ def p_values(
         position = np.cumsum(true, axis=1)
         point = generator.random((n, 1)) * position[:, -1:]
         labels: IntArray = (position[:, :-1] <= point).sum(axis=1)
-        weights = 0.1 + probs.max(axis=1) if weighted else None
         test = assess(
             probs,
             labels,
-            sample_weight=weights,
             n_bins=5,
             scheme=scheme,
             n_boot=0,
@@ -161,16 +157,16 @@ CALIBRATION_TEST = Theorem(
     reference="Barnard (1963); Vaicenavicius et al. (2019); theory page, 9",
     statement=(
         "If P(Y = top | f) = max f, then P(p-value <= a) <= a for every a, whatever "
-        "the bins, the weights and the number of rows; with equality if a (B + 1) is "
-        "an integer, B the number of simulations, and no two ECEs can tie."
+        "the bins and the number of rows; with equality if a (B + 1) is an integer, B "
+        "the number of simulations, and no two ECEs can tie."
     ),
-    assumptions=(INDEPENDENT, ASSESSED_ELSEWHERE, WEIGHTS_BY_INPUTS),
+    assumptions=(INDEPENDENT, ASSESSED_ELSEWHERE),
     family=FAMILY,
     experiments=(
         Experiment("three classes, n = 30", partial(p_values, n=30), VALID, batch=50),
         Experiment(
-            "uniform-mass bins, weights that differ, n = 60",
-            partial(p_values, n=60, weighted=True, scheme="uniform-mass"),
+            "uniform-mass bins, n = 60",
+            partial(p_values, n=60, scheme="uniform-mass"),
             EXACT,
             batch=50,
         ),

@@ -82,9 +82,13 @@ FAMILIES = {
         "calibration-test",
         "reliability-intervals",
         "isotonic-fit",
+        "target-calibration-test",
+        "weighted-calibration-test",
         "evaluated-coverage",
         "weighted-reliability-intervals",
         "verdict-error",
+        "assessed-accuracy",
+        "bootstrap-intervals",
     ),
 }
 """The packages beside this one and the names of their ``THEOREMS``, in the order of

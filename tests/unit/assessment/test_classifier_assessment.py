@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 import distfreeuq as dfu
 from distfreeuq import metrics
+from distfreeuq._base.printing import interval
 
 
 def softmax(logits):
@@ -84,7 +86,14 @@ def test_intervals_hold_the_estimates_and_bias_is_taken_out(data):
     steady = ["accuracy", "mean_confidence", "ece", "brier_score", "nll"]
     assert (frame.loc[steady, "low"] < frame.loc[steady, "estimate"]).all()
     assert (frame.loc[steady, "estimate"] < frame.loc[steady, "high"]).all()
-    assert frame.loc["average_ece", "corrected"] < frame.loc["average_ece", "estimate"]
+    of_classes = frame.loc["classwise_ece"]
+    assert of_classes["corrected"] < of_classes["estimate"]
+    without = ["max_gap", "max_ece", "average_ece"]
+    assert frame.loc[without, ["corrected", "low", "high"]].isna().all(axis=None)
+    assert np.isnan(result.interval("classwise_ece")).all()
+    hits = (probs.argmax(axis=1) == labels).sum()
+    low, high = dfu.bounds.clopper_pearson(hits, labels.size, 0.05)
+    assert result.interval("accuracy") == pytest.approx((float(low), float(high)))
     assert frame.loc["nll", "corrected"] == frame.loc["nll", "estimate"]
     assert result.interval("ece") == (frame.loc["ece", "low"], frame.loc["ece", "high"])
 
@@ -93,16 +102,18 @@ def test_near_zero_points_to_the_test(data):
     calibrated, sharp, labels = data
     near = dfu.assess(calibrated, labels, n_boot=50, rng=0)
     assert near.near_zero and near.test.p_value > 0.01
-    assert "Rely on the test" in str(near)
+    assert "times the" in str(near) and np.isnan(near.interval("ece")).all()
+    assert f"{near.noise:.4f}" in str(near) and near.noise == near.test.null_mean
     far = dfu.assess(sharp, labels, n_boot=50, rng=0)
     assert not far.near_zero and far.test.p_value == 0.001
-    assert "Rely on the test" not in str(far)
+    assert "times the" not in str(far) and "<= 0.001" in str(far)
 
 
 def test_noise_is_about_the_mean_ece_of_calibrated_classifiers(data):
     probs, _, labels = data
+    without_test = dfu.assess(probs, labels, n_sim=0)
     result = dfu.assess(probs, labels, rng=0)
-    assert result.noise == pytest.approx(result.test.null_mean, rel=0.05)
+    assert without_test.noise == pytest.approx(result.test.null_mean, rel=0.05)
 
 
 def test_p_value_by_enumeration():
@@ -142,13 +153,27 @@ def test_event_of_class_1():
     assert result["ece"] == pytest.approx(metrics.ece(p, labels, event="class-1"))
     assert "max_ece" not in result.metrics
     assert result.class_frame().empty
+    # what is not an accuracy is not called one
+    assert result.metrics[:2] == ("frequency", "mean_probability")
+    assert result["frequency"] == labels.mean()
+    assert result["mean_probability"] == pytest.approx(p.mean())
+    with pytest.raises(dfu.InputError, match="accuracy"):
+        result["accuracy"]
+    assert "accuracy" not in str(result) + repr(result) + str(result.reliability)
+    assert "frequency of class 1" in str(result)
+    drawn = result.plot()
+    texts = [text.get_text() for text in drawn.figure.findobj(match=Text)]
+    assert not any("accuracy" in text or "confidence" in text for text in texts)
+    comparison = dfu.compare(p, p**2, labels, event="class-1", n_boot=40, rng=0)
+    assert np.isnan(comparison.interval("frequency")[1]).all()
+    assert "accuracy" not in str(comparison)
 
 
 def test_weights_all_zero_in_a_sample_do_no_harm():
     result = dfu.assess(
         [[0.9, 0.1], [0.4, 0.6]], [0, 1], sample_weight=[1, 0], n_boot=30, rng=0
     )
-    assert np.isfinite(result.low).all() and np.isfinite(result.high).all()
+    assert np.isnan(result.low).all() and np.isfinite(result.estimates).all()
 
 
 def test_saved_and_loaded(data, tmp_path):
@@ -214,13 +239,17 @@ def test_comparison_says_which_errors_are_near_zero(data):
     probs, sharp, labels = data
     result = dfu.compare(probs, sharp, labels, names=["plain", "sharp"], n_boot=20)
     assert result.near_zero == ("plain",)
-    assert "ECE of plain is not far above" in str(result)
+    assert "as that of plain is" in " ".join(str(result).split())
+    assert np.isnan(result.interval("ece")[1]).all()
     worse = dfu.compare(sharp, sharp**2 / (sharp**2).sum(1, keepdims=True), labels)
-    assert worse.near_zero == () and "not far above" not in str(worse)
+    assert worse.near_zero == () and "as that of" not in str(worse)
+    assert np.isfinite(worse.interval("ece")).all()
 
 
 def test_comparison_is_paired(data):
     probs, sharp, labels = data
+    probs = sharp**0.8 / (sharp**0.8).sum(axis=1, keepdims=True)
+    sharp = sharp**2 / (sharp**2).sum(axis=1, keepdims=True)
     result = dfu.compare({"plain": probs, "sharp": sharp}, labels, n_boot=200, rng=0)
     frame = result.to_frame().set_index(["metric", "classifier"])
     ece = frame.loc[("ece", "sharp")]
@@ -228,9 +257,9 @@ def test_comparison_is_paired(data):
         metrics.ece(sharp, labels) - metrics.ece(probs, labels)
     )
     assert 0.0 < ece["low"] < ece["difference"] < ece["high"]
-    # the same decisions: accuracy differs by nothing, and that is known exactly
+    # the same decisions here; on other rows they might differ
     accuracy = frame.loc[("accuracy", "sharp")]
-    assert accuracy["low"] == accuracy["high"] == accuracy["difference"] == 0.0
+    assert accuracy["difference"] == 0.0 and np.isnan(accuracy["low"])
     assert (result.differences[0] == 0.0).all()
     assert result.difference("ece")[1] == ece["difference"]
     assert result.interval("ece")[1].tolist() == [ece["low"], ece["high"]]
@@ -241,7 +270,7 @@ def test_one_row():
     result = dfu.assess([[0.3, 0.7]], [1], n_boot=20, n_sim=9, rng=0)
     for name in ("ece", "max_gap", "max_ece", "average_ece", "classwise_ece"):
         assert result[name] == pytest.approx(0.3)
-        assert result.interval(name) == pytest.approx((0.3, 0.3))
+        assert np.isnan(result.interval(name)).all()
     assert result["debiased_ece"] == result["overconfident_ece"] == 0.0
 
 
@@ -249,5 +278,112 @@ def test_a_thousand_classes_leave_no_gaps():
     rng = np.random.default_rng(3)
     probs = rng.dirichlet(np.full(1000, 0.05), size=80)
     result = dfu.assess(probs, rng.integers(0, 1000, 80), n_boot=20, n_sim=9, rng=0)
-    assert not result.to_frame().isna().any(axis=None)
+    assert not result.to_frame()["estimate"].isna().any()
     assert result.by_class.shape == (1000, 6)
+
+
+def test_few_wrong_rows_leave_only_intervals_that_cover():
+    rng = np.random.default_rng(4)
+    confidence = rng.uniform(0.9, 1.0, 300)
+    for n_wrong, given in ((19, False), (20, True)):
+        labels = np.where(np.arange(300) < n_wrong, 0, 1)
+        result = dfu.assess(confidence, labels, n_boot=40, n_sim=0, rng=0)
+        assert np.isfinite(result.interval("brier_score")).all() == given
+        assert np.isfinite(result.interval("accuracy")).all()
+        assert np.isfinite(result.interval("mean_confidence")).all()
+        assert ("fewer than 20 wrong rows" in " ".join(str(result).split())) != given
+        pair = dfu.compare(confidence, confidence**2, labels, n_boot=40, rng=0)
+        assert np.isfinite(pair.interval("nll")[1]).all() == given
+        assert "can be trusted" not in str(pair) and "likelihood can" not in str(pair)
+
+
+def test_infinite_likelihoods_are_printed_and_nothing_leaks():
+    rng = np.random.default_rng(5)
+    p = rng.uniform(0.3, 0.9, 400)
+    labels = (rng.random(400) < p).astype(int)
+    certain = p.copy()
+    certain[:3] = 1.0 - labels[:3]
+    for pair in ((p, certain), (certain, p), (certain, certain)):
+        result = dfu.compare(*pair, labels, n_boot=30, rng=0)
+        assert np.isnan(result.interval("nll")[1]).all()
+        assert "nan" not in str(result) and "inf" in str(result)
+        assert "probability zero" in " ".join(str(result).split())
+    one = dfu.assess(certain, labels, n_boot=30, rng=0)
+    assert np.isnan(one.interval("nll")).all() and "nan" not in str(one)
+    assert "fewer than 20 wrong" not in " ".join(str(one).split())
+
+
+def test_max_ece_says_that_it_rests_on_one_row():
+    probs = np.tile([0.7, 0.2, 0.1], (40, 1))
+    probs[0] = [0.1, 0.1, 0.8]
+    labels = np.arange(40) % 3 // 2
+    text = " ".join(str(dfu.assess(probs, labels, n_sim=9, rng=0)).split())
+    assert "that of 2, which is predicted in one row only" in text
+
+
+def test_an_underconfident_classifier_has_no_interval_of_overconfidence():
+    rng = np.random.default_rng(6)
+    p = rng.uniform(0.0, 1.0, 4000)
+    labels = (rng.random(4000) < p).astype(int)
+    result = dfu.assess(0.5 + 0.3 * (p - 0.5), labels, n_boot=40, rng=0)
+    assert np.isfinite(result.interval("ece")).all()
+    assert np.isnan(result.interval("overconfident_ece")).all()
+    assert "for the over-confident ECE" in " ".join(str(result).split())
+
+
+def test_weighted_p_value_by_enumeration():
+    # One bin, w (hit - c) = 3 (-3/4) and 1/4. Hits: T = 2.25 - .25 = 2 unless fewer;
+    # simulated ones as large are 00: 3, 01: 2, so 1/16 + 3/16 = 1/4. Signs: 2.5 or 2,
+    # all as large, so the p-value is 1.
+    result = dfu.assess(
+        [0.75, 0.75], [0, 1], sample_weight=[3, 1], n_bins=1, n_sim=400, rng=0
+    )
+    assert result["ece"] == pytest.approx(0.5)
+    assert result.test.p_value == 1.0
+    assert not result.guarantee.finite_sample
+    assert "calibrated on the target" in result.guarantee.statement
+
+
+def test_equal_weights_leave_the_exact_test():
+    p, labels = [0.75, 0.75, 0.6], [0, 1, 1]
+    one = dfu.assess(p, labels, n_sim=99, rng=0)
+    two = dfu.assess(p, labels, sample_weight=[2, 2, 2], n_sim=99, rng=0)
+    assert one.test.p_value == two.test.p_value
+    assert one.guarantee == two.guarantee and two.guarantee.finite_sample
+
+
+def test_printed_intervals_are_rounded_outwards():
+    assert interval(0.12341, 0.56781) == "[0.1234, 0.5679]"
+    assert interval(-0.12341, -0.00001) == "[-0.1235, 0.0000]"
+    assert interval(0.1 + 0.2, 0.7) == "[0.3000, 0.7000]"
+    assert interval(np.nan, 1.0) == "-"
+    assert interval(0.0, np.inf) == "[0.0000, inf]"
+
+
+def test_levels_of_intervals_are_called_level(data):
+    probs, sharp, labels = data
+    result = dfu.assess(probs, labels, level=0.9, n_sim=0)
+    pair = dfu.compare(probs, sharp, labels, level=0.8, n_boot=0)
+    assert (result.level, result.reliability.level, pair.level) == (0.9, 0.9, 0.8)
+    assert not any(hasattr(one, "confidence") for one in (result, pair))
+    assert not hasattr(result.reliability, "confidence")
+
+
+def test_old_fields_are_translated():
+    old = {"confidence": 0.9, "metrics": ("accuracy", "mean_confidence", "ece")}
+    table = metrics.reliability([0.9, 0.8], [1, 0])
+    right = dfu.AssessmentResult._from_format1({**old, "reliability": table})
+    assert right["level"] == 0.9 and right["metrics"] == old["metrics"]
+    table = dfu.assess([0.9, 0.8], [1, 0], event="class-1", n_sim=0).reliability
+    of_one = dfu.AssessmentResult._from_format1({**old, "reliability": table})
+    assert of_one["metrics"] == ("frequency", "mean_probability", "ece")
+
+
+def test_calibrations_are_compared_on_class_1():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=400)
+    labels = (logits + rng.logistic(size=400) > 0).astype(int)
+    result = dfu.compare_calibrations(
+        logits[:200], labels[:200], logits[200:], labels[200:], event="class-1", n_rep=2
+    )
+    assert "frequency of class 1" in str(result) and "accuracy" not in str(result)

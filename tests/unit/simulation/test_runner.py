@@ -41,7 +41,7 @@ def test_by_hand():
     assert row["mean"] == 3.0
     assert row["sd"] == pytest.approx(np.sqrt(10.0 / 3.0))
     assert row["std_err"] == pytest.approx(np.sqrt(10.0 / 12.0))
-    assert row[["q0", "q0.5", "q1"]].tolist() == [1.0, 2.0, 5.0]
+    assert row[["q0", "q0.5", "q1"]].tolist() == [1.0, 3.0, 5.0]
     assert row["n"] == 4
 
 
@@ -136,6 +136,29 @@ def test_infinite_values_have_a_median_and_no_deviation():
     assert row["mean"] == np.inf
     assert np.isnan(row["sd"])
     assert row["q0.5"] == 3.0
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 10])
+def test_quantiles_are_numpys(n):
+    values = np.random.default_rng(n).normal(size=n)
+    each = iter(values)
+    result = dfu.simulate(lambda rng: None, lambda _, rng: {"x": next(each)}, n)
+    levels = [0.0, 0.05, 0.5, 0.731, 1.0]
+    row = result.describe(levels).iloc[0]
+    found = [row[f"q{level:g}"] for level in levels]
+    np.testing.assert_allclose(found, np.quantile(values, levels), atol=1e-14)
+
+
+def test_an_indicator_that_is_always_true_has_a_monte_carlo_error():
+    result = dfu.simulate(
+        lambda rng: None, lambda _, rng: {"yes": True, "no": False, "two": 2.0}, 200
+    )
+    errors = result.describe().set_index("quantity")["std_err"]
+    # P(all 200 hits) = a / 2 at the interval's end, a being 31.73%
+    assert errors["yes"] == pytest.approx(1 - (0.3173 / 2) ** (1 / 200))
+    assert errors["no"] == pytest.approx(errors["yes"])
+    assert errors["two"] == 0.0
+    assert "0.0092" in str(result)
 
 
 def test_a_result_is_saved_and_loaded(tmp_path):
