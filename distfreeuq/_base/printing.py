@@ -8,6 +8,7 @@ from statsmodels.iolib.table import SimpleTable
 
 from distfreeuq._base import layout
 from distfreeuq._base.layout import Note, Page, Table, display_width
+from distfreeuq._base.rounding import interval, lower, upper
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 
 __all__ = [
@@ -16,8 +17,11 @@ __all__ = [
     "Table",
     "class_name",
     "guarantee_notes",
+    "interval",
+    "lower",
     "number",
     "summarise",
+    "upper",
 ]
 
 _MAX_NAME = 28

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distfreeuq._base import printing
-from distfreeuq._base.printing import Table, class_name, number
+from distfreeuq._base.printing import Table, class_name, interval, number
 from distfreeuq.assessment.measures import BIASED
 from distfreeuq.metrics.titles import TITLES
 
@@ -56,7 +56,7 @@ def _metric_table(result: AssessmentResult) -> Table:
         row = [TITLES[name], number(estimate)]
         if result.n_boot:
             row += [number(corrected) if name in BIASED else ""]
-            row += [f"[{low:.4f}, {high:.4f}]"]
+            row += [interval(low, high)]
         rows.append(row)
     return Table(headers, rows)
 
@@ -140,7 +140,7 @@ def _difference_table(result: ComparisonResult, names: list[str]) -> Table:
         [
             f"{names[c]}: {TITLES[metric]}",
             number(result.differences[c, j]),
-            f"[{result.low[c, j]:.4f}, {result.high[c, j]:.4f}]",
+            interval(result.low[c, j], result.high[c, j]),
         ]
         for c in range(1, len(names))
         for j, metric in enumerate(result.metrics)

@@ -15,6 +15,7 @@ from distfreeuq._base.array_types import (
     IntMatrix,
 )
 from distfreeuq._base.persistence import register
+from distfreeuq._base.rounding import distinct_numbers
 from distfreeuq._base.stored_state import (
     check_finite,
     check_flags,
@@ -80,7 +81,11 @@ class SimplexCells:
         return out
 
     def describe(self, classes: Classes) -> list[str]:
-        """Return each cell as text: which coordinates, which intervals."""
+        """Return each cell as text: which coordinates, which intervals.
+
+        Different thresholds of a coordinate look different.
+        """
+        shown = {int(k): self._numbers(int(k)) for k in np.unique(self.column)}
         texts = [""] * self.n_bins
         pending: list[tuple[int, dict[int, _Range]]] = [(0, {})]
         if self.column.size == 0:
@@ -89,7 +94,7 @@ class SimplexCells:
             node, limits = pending.pop()
             if node < 0:
                 texts[-1 - node] = ", ".join(
-                    limits[k].describe(classes[k]) for k in sorted(limits)
+                    limits[k].describe(classes[k], shown[k]) for k in sorted(limits)
                 )
                 continue
             k, t = int(self.column[node]), float(self.threshold[node])
@@ -102,6 +107,12 @@ class SimplexCells:
         return texts
 
 
+    def _numbers(self, k: int) -> dict[float, str]:
+        """Return the thresholds of a coordinate, and its ends, as text."""
+        values = np.unique([0.0, 1.0, *self.threshold[self.column == k]]).tolist()
+        return dict(zip(values, distinct_numbers(values), strict=True))
+
+
 @dataclass(frozen=True, slots=True)
 class _Range:
     """An interval of one coordinate, each end open or closed."""
@@ -111,13 +122,14 @@ class _Range:
     high: float
     open_high: bool
 
-    def describe(self, name: object) -> str:
+    def describe(self, name: object, shown: dict[float, str]) -> str:
+        low, high = shown[self.low], shown[self.high]
         if self.low == self.high:
-            return f"{name} = {self.low:.4g}"
+            return f"{name} = {low}"
         if self.low == 0.0 and not self.open_low:
-            return f"{name} {'<' if self.open_high else '<='} {self.high:.4g}"
+            return f"{name} {'<' if self.open_high else '<='} {high}"
         if self.high == 1.0 and not self.open_high:
-            return f"{name} {'>' if self.open_low else '>='} {self.low:.4g}"
+            return f"{name} {'>' if self.open_low else '>='} {low}"
         left = "(" if self.open_low else "["
         right = ")" if self.open_high else "]"
-        return f"{name} in {left}{self.low:.4g}, {self.high:.4g}{right}"
+        return f"{name} in {left}{low}, {high}{right}"

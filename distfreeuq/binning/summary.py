@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from distfreeuq._base import printing
-from distfreeuq._base.printing import Table, class_name, number
+from distfreeuq._base.printing import Table, class_name, lower, number, upper
 from distfreeuq.binning.radii import TRIVIAL_L1, TRIVIAL_PROBABILITY
 from distfreeuq.guarantees import at_most
 
@@ -109,13 +108,13 @@ def _canonical(fit: BinningResult, frame: pd.DataFrame) -> Table:
         cells = [str(m), _cut(cell), str(n)]
         shares = fit.frequencies[m]
         if len(names) == 2:
-            cells += [_share(shares[1]), _down(fit.low[m, 1]), _up(fit.high[m, 1])]
+            cells += [_share(shares[1]), lower(fit.low[m, 1]), upper(fit.high[m, 1])]
         elif len(names) <= _MOST_CLASSES:
             cells += [_share(share) for share in shares]
         else:
             k = 0 if np.isnan(shares[0]) else int(np.argmax(shares))
             cells.append("-" if np.isnan(shares[0]) else f"{names[k]} {shares[k]:.3f}")
-        rows.append([*cells, _up(fit.radius[m])])
+        rows.append([*cells, upper(fit.radius[m])])
     return Table(["bin", "cell", "n", *headers, "radius"], rows)
 
 
@@ -126,9 +125,9 @@ def _events(frame: pd.DataFrame) -> Table:
         "cell": [_cut(cell) for cell in frame["cell"]],
         "n": [str(n) for n in frame["n"]],
         what: [_share(share) for share in frame["frequency"]],
-        **{
-            name: [number(x) for x in frame[name]] for name in ("low", "high", "radius")
-        },
+        "low": [lower(x) for x in frame["low"]],
+        "high": [upper(x) for x in frame["high"]],
+        "radius": [upper(x) for x in frame["radius"]],
     }
     if "class" in frame:
         columns = {"class": [class_name(name) for name in frame["class"]], **columns}
@@ -137,16 +136,6 @@ def _events(frame: pd.DataFrame) -> Table:
 
 def _share(frequency: float) -> str:
     return "-" if np.isnan(frequency) else number(frequency)
-
-
-def _up(bound: float) -> str:
-    """Return an upper bound, rounded up: what is printed must be true."""
-    return number(math.ceil(bound * 1e4 - 1e-6) / 1e4)
-
-
-def _down(bound: float) -> str:
-    """Return a lower bound, rounded down."""
-    return number(math.floor(bound * 1e4 + 1e-6) / 1e4)
 
 
 def _cut(text: str) -> str:

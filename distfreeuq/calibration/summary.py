@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distfreeuq._base import printing
-from distfreeuq._base.printing import Note, Table, class_name, number
+from distfreeuq._base.printing import Note, Table, class_name, lower, number, upper
 from distfreeuq.calibration.groupwise_results import POOLED
 from distfreeuq.calibration.isotonic import curve_classes
 from distfreeuq.calibration.losses.temperature_loss import LOSS_NAMES
@@ -193,8 +193,8 @@ def _cells(
         _digits(std_err),
         f"{z:.3f}",
         f"{p_value:.3f}",
-        _digits(low),
-        _digits(high),
+        lower(low),
+        upper(high),
     ]
 
 

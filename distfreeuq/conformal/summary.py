@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distfreeuq._base import printing
-from distfreeuq._base.printing import Table, class_name, number
+from distfreeuq._base.printing import Table, class_name, interval, lower, number
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 def summarize_conformal(result: ConformalResult) -> Summary:
     """Return a row per class, the facts above it, the guarantees below."""
     frame = result.to_frame()
+    names = list(frame.columns[1:])
     rows = [
-        [class_name(row[0]), *(_cell(value) for value in row[1:])]
+        [
+            class_name(row[0]),
+            *(_cell(name, x) for name, x in zip(names, row[1:], strict=True)),
+        ]
         for row in frame.itertuples(index=False)
     ]
     headers = {"always": "always in the set"}
@@ -68,7 +72,7 @@ def summarize_coverage(result: CoverageResult) -> Summary:
     facts = [
         ("Rows", str(result.n)),
         ("Coverage", number(result.coverage)),
-        (f"{level} interval", _interval(*result.interval)),
+        (f"{level} interval", interval(*result.interval)),
         ("Nominal coverage", _nominal(result.nominal)),
         ("Mean set size", number(result.mean_size, 3)),
         ("Empty sets", str(result.n_empty)),
@@ -80,7 +84,7 @@ def summarize_coverage(result: CoverageResult) -> Summary:
         columns = (part[name].tolist() for name in part.columns[1:])
         return [
             [class_name(value), str(n)]
-            + ([number(share), _interval(low, high)] if n else ["-", "-"])
+            + ([number(share), interval(low, high)] if n else ["-", "-"])
             for value, n, _, share, low, high in zip(*columns, strict=True)
         ]
 
@@ -96,15 +100,13 @@ def summarize_coverage(result: CoverageResult) -> Summary:
     )
 
 
-def _cell(value: object) -> str:
+def _cell(name: str, value: object) -> str:
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
+    if name.endswith(">=") and isinstance(value, float):
+        return lower(value)
     return number(value) if isinstance(value, float) else str(value)
 
 
 def _nominal(coverage: float | None) -> str:
-    return "not known" if coverage is None else number(coverage)
-
-
-def _interval(low: float, high: float) -> str:
-    return f"[{low:.4f}, {high:.4f}]"
+    return "not known" if coverage is None else lower(coverage)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distfreeuq._base import printing
-from distfreeuq._base.printing import Note, Table, number
+from distfreeuq._base.printing import Note, Table, interval, number
 from distfreeuq.covariate_shift.bound_estimate import TRIVIAL
 from distfreeuq.density_ratios.diagnostics import support_text
 from distfreeuq.guarantees import at_most
@@ -79,7 +79,7 @@ def _facts(result: CovariateShiftCalibrationResult) -> list[tuple[str, str]]:
             ("Renyi d_2", number(result.ratio.renyi(2.0), 3)),
             (
                 "AUC target/source",
-                f"{auc.estimate:.3f} [{auc.low:.3f}, {auc.high:.3f}]",
+                f"{auc.estimate:.3f} {interval(auc.low, auc.high, 3)}",
             ),
         ]
     return facts
