@@ -33,6 +33,10 @@ class EmptyBinWarning(DistFreeWarning):
     """Rows fall into bins without calibration rows, and get the class prior."""
 
 
+class RowsOnEdgesWarning(DistFreeWarning):
+    """Rows lie exactly on edges of bins, which the bins' claim leaves out."""
+
+
 class SupportWarning(DistFreeWarning):
     """The target has rows where the source has almost none: weights cannot help."""
 

@@ -69,9 +69,7 @@ def distinct_numbers(values: Sequence[float], digits: int = 4) -> list[str]:
     """
     kept = [digits] * len(values)
     texts = [f"{value:.{digits}g}" for value in values]
-    alike = [
-        i for i in range(len(values) - 1) if _look_alike(values, texts, i, i + 1)
-    ]
+    alike = [i for i in range(len(values) - 1) if _look_alike(values, texts, i, i + 1)]
     while alike:
         for j in {j for i in alike for j in (i, i + 1)}:
             kept[j] += 1

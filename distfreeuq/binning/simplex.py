@@ -80,6 +80,40 @@ class SimplexCells:
         )
         return out
 
+    def excepted_splits(self) -> BoolArray:
+        """Return which thresholds are rows that no cell counts, (J,), of own splits.
+
+        Rows on the others are a part of their own: the split is followed by a strict
+        one at the same threshold, or the threshold is 0 or 1.
+        """
+        below = self.child[:, 0]
+        follows = np.maximum(below, 0)
+        own_part = (
+            (below >= 0)
+            & self.strict[follows]
+            & (self.column[follows] == self.column)
+            & (self.threshold[follows] == self.threshold)
+        )
+        return np.asarray(~self.strict & ~own_part & (self.threshold > 0.0))
+
+    def on_splits(self, probs: FloatMatrix, splits: BoolArray) -> BoolArray:
+        """Return which rows meet one of these splits exactly at its threshold, (n,)."""
+        threshold = self.threshold.astype(probs.dtype)
+        out = np.zeros(probs.shape[0], dtype=np.bool_)
+        maybe = np.zeros_like(out)
+        for k in np.unique(self.column[splits]):
+            values = threshold[splits & (self.column == k)]
+            maybe |= np.isin(probs[:, k], values)
+        rows = np.flatnonzero(maybe)
+        node = np.zeros(rows.size, dtype=np.int64)
+        while rows.size:
+            x, t = probs[rows, self.column[node]], threshold[node]
+            out[rows] |= splits[node] & (x == t)
+            side = np.where(self.strict[node], x >= t, x > t).astype(np.int64)
+            node = self.child[node, side]
+            rows, node = rows[node >= 0], node[node >= 0]
+        return out
+
     def describe(self, classes: Classes) -> list[str]:
         """Return each cell as text: which coordinates, which intervals.
 
@@ -105,7 +139,6 @@ class SimplexCells:
             for side, part in enumerate((below, above)):
                 pending.append((int(self.child[node, side]), {**limits, k: part}))
         return texts
-
 
     def _numbers(self, k: int) -> dict[float, str]:
         """Return the thresholds of a coordinate, and its ends, as text."""
