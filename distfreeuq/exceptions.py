@@ -18,7 +18,7 @@ class SmallCalibrationWarning(DistFreeWarning):
 
 
 class IdentificationWarning(DistFreeWarning):
-    """The data cannot tell some class's weight; the message names the class."""
+    """The data cannot tell something about a class, which the message names."""
 
 
 class FitAtBoundWarning(DistFreeWarning):
