@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from distfreeuq import bounds
 from distfreeuq._base import printing
+from distfreeuq._base.array_types import FloatArray
 from distfreeuq._base.printing import Table, class_name, lower, number, upper
 from distfreeuq.binning.radii import extremes
 from distfreeuq.guarantees import at_most
@@ -121,14 +122,15 @@ def _rows_that_would_do(fit: BinningResult) -> str:
         return text + "."
     n_labels = len(fit.classes) if fit.mode == "canonical" else 2
     radius = bounds.binning_weissman(fit.bin_counts, fit.n_bins, n_labels, fit.alpha)
-    mass, largest = np.ones(radius.shape), 1.0
+    mass: FloatArray = np.ones(radius.shape)
+    largest = 1.0
     if fit.shift is not None:
-        table = np.asarray(fit.counts)
+        table: Any = fit.counts
         if fit.mode != "canonical" and fit.label_counts is not None:
             table = fit.label_counts
             table = table.sum(axis=1) if fit.mode == "top-label" else table
         low = np.maximum(fit.shift.low, 0.0)
-        mass = table @ low / np.maximum(fit.bin_counts, 1)
+        mass = np.asarray(table @ low / np.maximum(fit.bin_counts, 1))
         largest = float(fit.shift.high.max())
     if not np.isfinite(largest) or (mass[some] <= 0.0).any():
         return (

@@ -148,7 +148,7 @@ KEPT = (
 def warn_absent(rows: CalibrationRows, what: str) -> None:
     """Warn of classes that no row is labelled as, and say what becomes of them."""
     counts = np.bincount(rows.labels[rows.weights > 0.0], minlength=rows.n_classes)
-    absent = [rows.classes[k] for k in np.flatnonzero(counts == 0)]
+    absent = [rows.classes[k] for k in np.flatnonzero(counts == 0).tolist()]
     if absent:
         warn_user(
             f"No row is labelled {listed(absent)} ({len(absent)} of {rows.n_classes} "

@@ -185,7 +185,8 @@ def isotonic_calibration(
         args.invalid("probs", "of shape (n, K) with n >= 1", f"shape {matrix.shape}")
     codes = args.labels(labels, names, n)
     rows = make_rows(matrix, codes, read_weights(args, sample_weight, n), names)
-    return fit_isotonic(rows, read_isotonic_options(args, rows))
+    read_isotonic_options(args, rows)
+    return fit_isotonic(rows)
 
 
 def read_isotonic_options(args: Arguments, rows: CalibrationRows) -> None:
