@@ -18,7 +18,7 @@ class SmallCalibrationWarning(DistFreeWarning):
 
 
 class IdentificationWarning(DistFreeWarning):
-    """The data cannot tell some class's weight; the message names the class."""
+    """The data cannot tell something about a class, which the message names."""
 
 
 class FitAtBoundWarning(DistFreeWarning):
@@ -31,6 +31,10 @@ class UnseenGroupWarning(DistFreeWarning):
 
 class EmptyBinWarning(DistFreeWarning):
     """Rows fall into bins without calibration rows, and get the class prior."""
+
+
+class RowsOnEdgesWarning(DistFreeWarning):
+    """Rows lie exactly on edges of bins, which the bins' claim leaves out."""
 
 
 class SupportWarning(DistFreeWarning):

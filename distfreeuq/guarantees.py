@@ -108,7 +108,7 @@ def at_least(bound: float, digits: int = 4) -> str:
     ('0.6666', '0.6667', '0.9', '23.46')
     """
     scale = _scale(bound, digits)
-    return f"{math.floor(bound * scale + 1e-6) / scale:.{digits}g}"
+    return f"{math.floor(bound * scale + 1e-9) / scale:.{digits}g}"
 
 
 def at_most(bound: float, digits: int = 4) -> str:
@@ -116,7 +116,7 @@ def at_most(bound: float, digits: int = 4) -> str:
     if bound == math.inf:
         return "inf"
     scale = _scale(bound, digits)
-    return f"{math.ceil(bound * scale - 1e-6) / scale:.{digits}g}"
+    return f"{math.ceil(bound * scale - 1e-9) / scale:.{digits}g}"
 
 
 def _scale(bound: float, digits: int) -> float:

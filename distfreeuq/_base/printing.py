@@ -1,6 +1,5 @@
 """Printed summaries: the only file that knows statsmodels' classes for them."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ from statsmodels.iolib.table import SimpleTable
 
 from distfreeuq._base import layout
 from distfreeuq._base.layout import Note, Page, Table, display_width
+from distfreeuq._base.rounding import interval, lower, upper
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 
 __all__ = [
@@ -18,8 +18,10 @@ __all__ = [
     "class_name",
     "guarantee_notes",
     "interval",
+    "lower",
     "number",
     "summarise",
+    "upper",
 ]
 
 _MAX_NAME = 28
@@ -91,23 +93,6 @@ def number(value: float, digits: int = 4) -> str:
     if value != 0 and not 0.5 * 10.0**-digits <= abs(value) < 1e6:
         return f"{value:.{digits}g}" if abs(value) >= 1e6 else f"{value:.1e}"
     return f"{value:.{digits}f}"
-
-
-def interval(low: float, high: float, digits: int = 4) -> str:
-    """Return an interval rounded outwards, so that it holds all that it held; or "-".
-
-    Ends that are decimal numbers but for the last bits of their arithmetic stay.
-    """
-    if math.isnan(low) or math.isnan(high):
-        return "-"
-    scale = 10.0**digits
-    ends = []
-    for value, toward in ((low, math.floor), (high, math.ceil)):
-        nearest = round(value * scale) if math.isfinite(value) else value
-        close = abs(value * scale - nearest) < 1e-6 if math.isfinite(value) else True
-        whole = nearest if close else toward(value * scale)
-        ends.append(f"{whole / scale + 0.0:.{digits}f}")
-    return f"[{ends[0]}, {ends[1]}]"
 
 
 def class_name(name: Any) -> str:

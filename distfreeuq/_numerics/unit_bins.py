@@ -16,6 +16,7 @@ from distfreeuq._base.array_types import (
 )
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
+from distfreeuq._base.rounding import distinct_numbers
 from distfreeuq._base.stored_state import (
     check_ascending,
     check_finite,
@@ -113,18 +114,24 @@ class Intervals:
         return np.concatenate([[0.0], self.edges, [1.0]])
 
     def describe(self) -> list[str]:
-        """Return each bin as text: "(0.2, 0.5]", or "{0.5}" for one score alone."""
+        """Return each bin as text: "(0.2, 0.5]", or "{0.5}" for one score alone.
+
+        Different edges look different.
+        """
         ends = self.ends()
+        values = np.unique(ends)
+        shown = distinct_numbers(values.tolist())
+        text = dict(zip(values.tolist(), shown, strict=True))
         opens_left = np.concatenate([[False], ~self.strict])
         opens_right = np.concatenate([self.strict, [False]])
         texts = []
         for m in range(self.n_bins):
-            left, right = ends[m], ends[m + 1]
+            left, right = float(ends[m]), float(ends[m + 1])
             if left == right and not opens_left[m] and not opens_right[m]:
-                texts.append(f"{{{left:.4g}}}")
+                texts.append(f"{{{text[left]}}}")
                 continue
             brackets = "(" if opens_left[m] else "[", ")" if opens_right[m] else "]"
-            texts.append(f"{brackets[0]}{left:.4g}, {right:.4g}{brackets[1]}")
+            texts.append(f"{brackets[0]}{text[left]}, {text[right]}{brackets[1]}")
         return texts
 
 

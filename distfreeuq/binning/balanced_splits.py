@@ -9,7 +9,9 @@ to be fixed by a schedule, or chosen from *other* rows. Chosen from the rows' ow
 spread, the cells' rows would not be draws from them.
 
 Where many rows share the boundary's coordinate, they are i.i.d. given it: they become a
-part of their own, and are split further by the other coordinates.
+part of their own, and are split further by the other coordinates. Many are as many as
+make half a cell, or more than a twentieth of the part's rows divided by the number of
+splits above a cell.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from distfreeuq._base.array_types import FloatMatrix, IntArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq.binning.simplex import SimplexCells
 from distfreeuq.binning.uniform_mass import (
+    FEWEST,
+    MOST_EXCEPTED,
     makes_a_bin,
     most_bins,
     order_statistics,
@@ -72,6 +76,8 @@ def balanced_cells(
     level = [_Part(np.arange(n), most_bins(n, n_bins), -1, 0, frozenset())]
     where = _Others(others) if others is not None else None
     n_splits = 0
+    # so many times may a row be on a boundary before it is in a cell
+    depth = max(1, (level[0].n_bins - 1).bit_length())
     while level:
         parts: list[_Part] = []
         for i, part in enumerate(level):
@@ -87,7 +93,7 @@ def balanced_cells(
                 choice = where.choose(i, part.n_bins, free)
                 column, below = choice if choice is not None else (column, below)
             n_splits += 1
-            parts += _split(tree, part, probs, column, below)
+            parts += _split(tree, part, probs, column, below, depth)
         if where is not None:
             where.descend(tree, level, parts)
         level = parts
@@ -105,6 +111,7 @@ def _split(
     probs: FloatMatrix,
     column: int,
     n_below: int,
+    depth: int,
 ) -> list[_Part]:
     """Split one part at an order statistic; return the two or three parts it leaves.
 
@@ -117,7 +124,8 @@ def _split(
     value, shared = order_statistics(values, np.array([rank]))
     t = float(value[0])
     below, above = part.rows[values < t], part.rows[values > t]
-    if not makes_a_bin(shared, n, part.n_bins)[0]:
+    much = shared[0] >= FEWEST and MOST_EXCEPTED * depth * shared[0] > n
+    if not (much or makes_a_bin(shared, n, part.n_bins)[0]):
         node = tree.add(part.parent, part.side, column, t, strict=False)
         return [
             _Part(below, n_below, node, 0, part.fixed),

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
+from distfreeuq._base.array_types import (
+    BoolArray,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+    IntMatrix,
+)
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import check_floats, check_indices, require
@@ -72,6 +78,11 @@ class CanonicalBinning(BinningResult):
         if isinstance(self.partition, Intervals):
             return self.partition.assign(np.ascontiguousarray(matrix[:, 1]))
         return self.partition.assign(matrix)
+
+    def _on_edges(self, matrix: FloatMatrix) -> BoolArray:
+        if isinstance(self.partition, Intervals):
+            return self._scores_on_edges(self.partition, matrix[:, 1])
+        return BinningResult._on_edges(self, matrix)
 
     def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
         undefined = np.isnan(self.frequencies[:, 0])

@@ -9,6 +9,7 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
+    BoolArray,
     BoolMatrix,
     FloatArray,
     FloatMatrix,
@@ -112,6 +113,13 @@ class ClasswiseBinning(BinningResult):
         columns = np.ascontiguousarray(matrix.T)
         pairs = zip(self.partition, columns, strict=True)
         return np.column_stack([part.assign(column) for part, column in pairs])
+
+    def _on_edges(self, matrix: FloatMatrix) -> BoolArray:
+        assert isinstance(self.partition, tuple)
+        on_edges = np.zeros(matrix.shape[0], dtype=np.bool_)
+        for part, column in zip(self.partition, matrix.T, strict=True):
+            on_edges |= self._scores_on_edges(part, column)
+        return on_edges
 
     def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
         bins = self._assign(matrix)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from distfreeuq.binning.label_shift_bins import TargetWeights
+from distfreeuq.binning.radii import Extremes
 from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least, at_most
 from distfreeuq.references import (
     CALIBRATION_IID,
@@ -36,6 +37,7 @@ class Choice:
 
     needs: tuple[str, ...]
     reference: str = ""
+    excepted: bool = False
 
 
 _NOT_ON_AN_EDGE = (
@@ -45,10 +47,10 @@ _NOT_ON_AN_EDGE = (
 FIXED = Choice(("the bins were chosen without looking at these rows",))
 OTHERS = Choice(("the rows that chose the bins are independent of the rows counted",))
 OWN_EDGES = Choice(
-    (_NOT_ON_AN_EDGE,), "; edges at order statistics: Gupta & Ramdas (2021)"
+    (_NOT_ON_AN_EDGE,), "; edges at order statistics: Gupta & Ramdas (2021)", True
 )
 OWN_CELLS = Choice(
-    (_NOT_ON_AN_EDGE,), "; statistically equivalent blocks (theory page, 2.2)"
+    (_NOT_ON_AN_EDGE,), "; statistically equivalent blocks (theory page, 2.2)", True
 )
 OWN_CELLS_BY_OTHERS = Choice(
     (
@@ -56,14 +58,42 @@ OWN_CELLS_BY_OTHERS = Choice(
         "the rows that chose the coordinates are independent of the rows counted",
     ),
     OWN_CELLS.reference,
+    True,
 )
+
+
+def choice_of(name: str, of_scores: bool, by_others: bool) -> Choice:
+    """Return what the bounds need, by the scheme's name.
+
+    Parameters
+    ----------
+    name : str
+        "uniform-mass", or that of bins fixed in advance.
+    of_scores : bool
+        Whether there are bins of one score, or cells of the simplex.
+    by_others : bool
+        Whether rows other than the calibration rows choose them.
+    """
+    if name != "uniform-mass":
+        return FIXED
+    if of_scores:
+        return OTHERS if by_others else OWN_EDGES
+    return OWN_CELLS_BY_OTHERS if by_others else OWN_CELLS
+
+
+def _everywhere(choice: Choice, n_bins: int, radii: Extremes) -> str:
+    rows = "for rows not on an edge, " if choice.excepted else ""
+    size = f"at most {at_most(radii.largest)} in bins that have rows"
+    if radii.is_vacuous:
+        size = f"vacuous: the radius is the trivial {radii.trivial:g} in every bin"
+    return f"{rows}in all {n_bins} bins at once ({size})"
 
 
 def on_source(
     mode: str,
     alpha: float,
     n_bins: int,
-    largest: float,
+    radii: Extremes,
     bound: str,
     choice: Choice,
     *,
@@ -75,17 +105,17 @@ def on_source(
     if renormalized:
         return RENORMALIZED
     if not weighted:
-        return all_bins(mode, alpha, n_bins, largest, bound, choice)
+        return all_bins(mode, alpha, n_bins, radii, bound, choice)
     if not bounded:
         return UNBOUNDED_WEIGHTS
-    return weighted_rows(mode, alpha, n_bins, largest, choice)
+    return weighted_rows(mode, alpha, n_bins, radii, bound, choice)
 
 
 def all_bins(
     mode: str,
     alpha: float,
     n_bins: int,
-    largest: float,
+    radii: Extremes,
     bound: str,
     choice: Choice,
 ) -> Guarantee:
@@ -94,11 +124,11 @@ def all_bins(
     return Guarantee(
         statement=(
             f"with probability >= {at_least(1.0 - alpha)} over the calibration rows, "
-            f"{_WHAT[mode]} <= radius in all {n_bins} bins at once (at most "
-            f"{at_most(largest)} in bins that have rows)."
+            f"{_WHAT[mode]} <= radius "
+            f"{_everywhere(choice, n_bins, radii)}."
         ),
         kind="calibration",
-        upper=largest,
+        upper=radii.largest,
         confidence=1.0 - alpha,
         reference=f"{PODKOPAEV_RAMDAS_2021}, Thm 3"
         + (proved_by and f", {proved_by}")
@@ -108,20 +138,24 @@ def all_bins(
 
 
 def weighted_rows(
-    mode: str, alpha: float, n_bins: int, largest: float, choice: Choice
+    mode: str,
+    alpha: float,
+    n_bins: int,
+    radii: Extremes,
+    bound: str,
+    choice: Choice,
 ) -> Guarantee:
     """Return the claim for known, bounded weights w(x)."""
     return Guarantee(
         statement=(
             f"with probability >= {at_least(1.0 - alpha)} over the calibration rows, "
-            f"{_WHAT[mode]} <= radius for target rows, in all {n_bins} bins at once "
-            f"(at most {at_most(largest)} in bins that have rows)."
+            f"{_WHAT[mode]} <= radius for target rows, "
+            f"{_everywhere(choice, n_bins, radii)}."
         ),
         kind="calibration",
-        upper=largest,
+        upper=radii.largest,
         confidence=1.0 - alpha,
-        reference="Hoeffding (1963) and Maurer & Pontil (2009), for weighted rows "
-        "(theory page, 2.4)" + choice.reference,
+        reference=_for_weighted_rows(bound) + choice.reference,
         assumptions=(
             CALIBRATION_IID,
             FITTED_ELSEWHERE,
@@ -130,6 +164,20 @@ def weighted_rows(
             TRUE_BOUNDED_RATIO,
         ),
     )
+
+
+_BY_WEIGHTED_BOUND = {
+    "hoeffding": "Hoeffding (1963)",
+    "chernoff": "Hoeffding (1963), Thm 1",
+    "bernstein": "Maurer & Pontil (2009)",
+    "chernoff and bernstein": "Hoeffding (1963), Thm 1, and Maurer & Pontil (2009)",
+}
+
+
+def _for_weighted_rows(bound: str) -> str:
+    """Return who proved the bound used: "hoeffding, weighted", for example."""
+    by = _BY_WEIGHTED_BOUND[bound.removesuffix(", weighted")]
+    return f"{by}, for weighted rows (theory page, 2.4)"
 
 
 UNBOUNDED_WEIGHTS = NoGuarantee(
@@ -148,15 +196,24 @@ def on_target(
     weights: TargetWeights,
     mode: str,
     n_bins: int,
-    largest: float,
+    radii: Extremes,
+    bound: str,
+    choice: Choice,
 ) -> Guarantee | NoGuarantee:
-    """Return the claim after a label shift: their Theorem 4, repaired."""
+    """Return the claim after a label shift: their Theorem 4, repaired.
+
+    `bound` is the one that the target's radii come from, which is not the source's
+    where one probability per bin is reweighted.
+    """
     if isinstance(source, NoGuarantee):
         return source
     if weights.contradicted:
         return NoGuarantee("no weights are compatible with the data")
     assert source.confidence is not None
     confidence = max(0.0, source.confidence - weights.delta)
+    on_its_source = source.reference
+    if bound.endswith("weighted"):
+        on_its_source = _for_weighted_rows(bound) + choice.reference
     how = "known weights"
     if not weights.known:
         how = f"weights from a {100 * (1.0 - weights.delta):g}% region"
@@ -166,15 +223,14 @@ def on_target(
     return Guarantee(
         statement=(
             f"with probability >= {at_least(confidence)} over the data, {_WHAT[mode]} "
-            f"<= radius on the target, in all {n_bins} bins at once (at most "
-            f"{at_most(largest)} in bins that have rows), with {how}{about}"
-            + ("." if weights.box.finite_sample else "")
+            f"<= radius on the target, {_everywhere(choice, n_bins, radii)}, with "
+            f"{how}{about}" + ("." if weights.box.finite_sample else "")
         ),
         kind="calibration",
-        upper=largest,
+        upper=radii.largest,
         confidence=confidence,
         reference=f"{PODKOPAEV_RAMDAS_2021}, Prop. 1 and Thm 4, repaired (theory page, "
-        "2.3); source: " + source.reference,
+        "2.3); source: " + on_its_source,
         assumptions=(
             *source.assumptions,
             LABEL_SHIFT,

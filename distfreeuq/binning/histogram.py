@@ -113,9 +113,11 @@ def histogram_binning(
     by far where probabilities are near 0 and 1; `split=0.1` is mostly enough.
 
     All this holds for any scores, however discrete. Rows on an edge belong to no bin;
-    where as many share it as make half a bin, they are i.i.d. given that score, and
-    have a bin of their own. New rows on one of the other edges get the probabilities of
-    the bin below, for which nothing is claimed.
+    where many share it, they are i.i.d. given that score, and have a bin of their own:
+    as many as make half a bin, or five where the rows on shared edges are more than a
+    twentieth of all. New rows on one of the other edges get the probabilities of the
+    bin below, for which nothing is claimed: `predict` warns of them, and the summary
+    says how many calibration rows are there.
 
     Each bound holds by itself. `"auto"` chooses by the numbers of bins and classes and
     by alpha, never by the labels.

@@ -13,7 +13,7 @@ as many unweighted rows as the effective counts.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -138,6 +138,34 @@ def largest_radius(radius: FloatArray, bin_counts: IntArray) -> float:
     """Return the largest radius of a bin that has rows; the trivial one if none has."""
     some = bin_counts > 0
     return float((radius[some] if some.any() else radius).max())
+
+
+class Extremes(NamedTuple):
+    """The smallest and the largest radius of bins that have rows, and the trivial one.
+
+    Attributes
+    ----------
+    smallest, largest : float
+    trivial : float
+        What no radius exceeds: 2 for vectors, 1 for one probability.
+    """
+
+    smallest: float
+    largest: float
+    trivial: float
+
+    @property
+    def is_vacuous(self) -> bool:
+        """True if no radius says anything."""
+        return self.smallest >= self.trivial
+
+
+def extremes(radius: FloatArray, bin_counts: IntArray, mode: str) -> Extremes:
+    """Return the extreme radii of bins that have rows; trivial ones if none has."""
+    some = bin_counts > 0
+    shown = radius[some] if some.any() else radius
+    trivial = TRIVIAL_L1 if mode == "canonical" else TRIVIAL_PROBABILITY
+    return Extremes(float(shown.min()), float(shown.max()), trivial)
 
 
 def around(center: FloatArray, radius: FloatArray) -> tuple[FloatArray, FloatArray]:

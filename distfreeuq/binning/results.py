@@ -21,14 +21,15 @@ from distfreeuq._base.array_types import (
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.stored_state import check_floats, check_integers, require
 from distfreeuq._base.user_warnings import warn_user
-from distfreeuq._numerics.unit_bins import Intervals
+from distfreeuq._numerics.unit_bins import Intervals, ScoreBins
 from distfreeuq.binning import guarantees
 from distfreeuq.binning.data import read_target_weights
 from distfreeuq.binning.label_shift_bins import TargetShift, TargetWeights
-from distfreeuq.binning.radii import Radii, largest_radius
+from distfreeuq.binning.radii import Radii, extremes, largest_radius
 from distfreeuq.binning.scheme import FunctionCells
 from distfreeuq.binning.simplex import SimplexCells
-from distfreeuq.exceptions import EmptyBinWarning
+from distfreeuq.binning.uniform_mass import excepted_edges
+from distfreeuq.exceptions import EmptyBinWarning, RowsOnEdgesWarning
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.results import Result
@@ -183,9 +184,15 @@ class BinningResult(Result):
         probs : array_like (n, K)
             The same classifier's probabilities, columns as in the fit. A score on an
             edge is in the same bin as in the fit: the lower one, but for edges that
-            several rows share, which are bins.
+            many rows share, which are bins.
+
+        Warns
+        -----
+        RowsOnEdgesWarning
+            If rows lie exactly on an edge that the claim leaves out.
         """
         matrix = self._arguments("assign").new_probs(probs, self.classes)
+        self._warn_on_edges(matrix)
         return self._assign(matrix)
 
     @abstractmethod
@@ -213,13 +220,55 @@ class BinningResult(Result):
         -----
         EmptyBinWarning
             If rows fall into bins without calibration rows: they get the class prior.
+        RowsOnEdgesWarning
+            If rows lie exactly on an edge that calibration rows chose and that is no
+            bin: they get the frequencies of the bin below, for which nothing is
+            claimed.
         """
         matrix = self._arguments("predict").new_probs(probs, self.classes)
+        self._warn_on_edges(matrix)
         return self._predict(matrix)
 
     @abstractmethod
     def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
         """Return the calibrated probabilities of checked rows."""
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges that the claim leaves out: those that rows chose."""
+        if not self.n_boundary:
+            return 0
+        if isinstance(self.partition, SimplexCells):
+            return int(self.partition.excepted_splits().sum())
+        parts = self.partition if isinstance(self.partition, tuple) else ()
+        if isinstance(self.partition, Intervals):
+            parts = (self.partition,)
+        return sum(int(excepted_edges(part).sum()) for part in parts)
+
+    def _on_edges(self, matrix: FloatMatrix) -> BoolArray:
+        """Return which rows lie on edges that the claim leaves out, shape (n,)."""
+        assert isinstance(self.partition, SimplexCells)
+        return self.partition.on_splits(matrix, self.partition.excepted_splits())
+
+    def _warn_on_edges(self, matrix: FloatMatrix) -> None:
+        """Warn if rows lie on edges that the claim leaves out.
+
+        Where the calibration rows on edges are one for each, scores seem continuous,
+        and as many rows on edges may well be those rows themselves.
+        """
+        if not self.n_boundary:
+            return
+        n_rows = int(self._on_edges(matrix).sum())
+        expected = self.n_edges if self.n_boundary == self.n_edges else 0
+        if n_rows <= expected:
+            return
+        warn_user(
+            f"{n_rows} of {matrix.shape[0]} rows ({n_rows / matrix.shape[0]:.1%}) lie "
+            "exactly on an edge that calibration rows chose: they get the frequencies "
+            "of the bin below, for which nothing is claimed. With split= or edges of "
+            "your own every row is in a bin.",
+            RowsOnEdgesWarning,
+        )
 
     def _warn_undefined(self, undefined: BoolArray) -> None:
         """Warn if rows fall into bins without frequencies."""
@@ -314,7 +363,8 @@ class BinningResult(Result):
     ) -> BinningResult:
         """Return this table with the target's numbers in it."""
         weight_radius = np.maximum(radii.radius - source_radius, 0.0)
-        largest = largest_radius(radii.radius, self.bin_counts)
+        of_scores = not isinstance(self.partition, SimplexCells)
+        choice = guarantees.choice_of(self.scheme, of_scores, self.n_chose > 0)
         return dataclasses.replace(
             self,
             frequencies=read_only(frequencies),
@@ -325,7 +375,13 @@ class BinningResult(Result):
             fallback=read_only(fallback),
             shift=weights.shift(read_only(source_radius), read_only(weight_radius)),
             guarantee=guarantees.on_target(
-                self.guarantee, weights, self.mode, self.n_bins, largest
+                self.guarantee,
+                weights,
+                self.mode,
+                self.n_bins,
+                extremes(radii.radius, self.bin_counts, self.mode),
+                radii.bound,
+                choice,
             ),
         )
 
@@ -344,6 +400,12 @@ class BinningResult(Result):
         from distfreeuq import plots
 
         return plots.reliability_bins(self, ax=ax)
+
+    @staticmethod
+    def _scores_on_edges(intervals: Intervals, scores: FloatArray) -> BoolArray:
+        """Return which scores are on an edge that no bin counts, shape (n,)."""
+        bins = ScoreBins(intervals, excepted_edges(intervals), 0)
+        return np.asarray(bins.assign(scores) < 0)
 
     def _check_tables(self, by_bin: tuple[int, ...], table: tuple[int, ...]) -> None:
         """Check the shapes of what a file held: per bin, and per probability."""

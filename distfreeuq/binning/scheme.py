@@ -113,11 +113,7 @@ class Scheme:
         by_others : bool
             Whether rows other than the calibration rows choose them.
         """
-        if self.fixed is not None:
-            return guarantees.FIXED
-        if of_scores:
-            return guarantees.OTHERS if by_others else guarantees.OWN_EDGES
-        return guarantees.OWN_CELLS_BY_OTHERS if by_others else guarantees.OWN_CELLS
+        return guarantees.choice_of(self.name, of_scores, by_others)
 
     def bins_of(self, scores: FloatArray, others: FloatArray | None) -> ScoreBins:
         """Return bins of one score; `others` is the score of the other rows."""

@@ -18,7 +18,7 @@ from distfreeuq._base.arrays import describe, is_single, read_only
 from distfreeuq._numerics.unit_bins import Intervals, closed_intervals, equal_width
 from distfreeuq.binning import guarantees
 from distfreeuq.binning.data import BinningRows, set_apart
-from distfreeuq.binning.radii import BOUNDS, WEIGHTED_BOUNDS, Radii, largest_radius
+from distfreeuq.binning.radii import BOUNDS, WEIGHTED_BOUNDS, Radii, extremes
 from distfreeuq.binning.scheme import FunctionCells, PartitionFunction, Scheme
 
 MODES = ("canonical", "classwise", "top-label")
@@ -53,7 +53,6 @@ class BinningSettings:
         self, rows: BinningRows, radii: Radii, bin_counts: IntArray, n_bins: int
     ) -> dict[str, Any]:
         """Return the fields of the result that all modes have."""
-        largest = largest_radius(radii.radius, bin_counts)
         return {
             "radius": read_only(radii.radius),
             "low": read_only(radii.low),
@@ -69,7 +68,7 @@ class BinningSettings:
                 self.mode,
                 self.alpha,
                 n_bins,
-                largest,
+                extremes(radii.radius, bin_counts, self.mode),
                 radii.bound,
                 self.scheme.choice(
                     self.of_scores(len(rows.classes)), rows.others is not None

@@ -15,6 +15,7 @@ from distfreeuq._base.array_types import (
     IntMatrix,
 )
 from distfreeuq._base.persistence import register
+from distfreeuq._base.rounding import distinct_numbers
 from distfreeuq._base.stored_state import (
     check_finite,
     check_flags,
@@ -79,8 +80,46 @@ class SimplexCells:
         )
         return out
 
+    def excepted_splits(self) -> BoolArray:
+        """Return which thresholds are rows that no cell counts, (J,), of own splits.
+
+        Rows on the others are a part of their own: the split is followed by a strict
+        one at the same threshold, or the threshold is 0 or 1.
+        """
+        below = self.child[:, 0]
+        follows = np.maximum(below, 0)
+        own_part = (
+            (below >= 0)
+            & self.strict[follows]
+            & (self.column[follows] == self.column)
+            & (self.threshold[follows] == self.threshold)
+        )
+        return np.asarray(~self.strict & ~own_part & (self.threshold > 0.0))
+
+    def on_splits(self, probs: FloatMatrix, splits: BoolArray) -> BoolArray:
+        """Return which rows meet one of these splits exactly at its threshold, (n,)."""
+        threshold = self.threshold.astype(probs.dtype)
+        out = np.zeros(probs.shape[0], dtype=np.bool_)
+        maybe = np.zeros_like(out)
+        for k in np.unique(self.column[splits]):
+            values = threshold[splits & (self.column == k)]
+            maybe |= np.isin(probs[:, k], values)
+        rows = np.flatnonzero(maybe)
+        node = np.zeros(rows.size, dtype=np.int64)
+        while rows.size:
+            x, t = probs[rows, self.column[node]], threshold[node]
+            out[rows] |= splits[node] & (x == t)
+            side = np.where(self.strict[node], x >= t, x > t).astype(np.int64)
+            node = self.child[node, side]
+            rows, node = rows[node >= 0], node[node >= 0]
+        return out
+
     def describe(self, classes: Classes) -> list[str]:
-        """Return each cell as text: which coordinates, which intervals."""
+        """Return each cell as text: which coordinates, which intervals.
+
+        Different thresholds of a coordinate look different.
+        """
+        shown = {int(k): self._numbers(int(k)) for k in np.unique(self.column)}
         texts = [""] * self.n_bins
         pending: list[tuple[int, dict[int, _Range]]] = [(0, {})]
         if self.column.size == 0:
@@ -89,7 +128,7 @@ class SimplexCells:
             node, limits = pending.pop()
             if node < 0:
                 texts[-1 - node] = ", ".join(
-                    limits[k].describe(classes[k]) for k in sorted(limits)
+                    limits[k].describe(classes[k], shown[k]) for k in sorted(limits)
                 )
                 continue
             k, t = int(self.column[node]), float(self.threshold[node])
@@ -101,6 +140,11 @@ class SimplexCells:
                 pending.append((int(self.child[node, side]), {**limits, k: part}))
         return texts
 
+    def _numbers(self, k: int) -> dict[float, str]:
+        """Return the thresholds of a coordinate, and its ends, as text."""
+        values = np.unique([0.0, 1.0, *self.threshold[self.column == k]]).tolist()
+        return dict(zip(values, distinct_numbers(values), strict=True))
+
 
 @dataclass(frozen=True, slots=True)
 class _Range:
@@ -111,13 +155,14 @@ class _Range:
     high: float
     open_high: bool
 
-    def describe(self, name: object) -> str:
+    def describe(self, name: object, shown: dict[float, str]) -> str:
+        low, high = shown[self.low], shown[self.high]
         if self.low == self.high:
-            return f"{name} = {self.low:.4g}"
+            return f"{name} = {low}"
         if self.low == 0.0 and not self.open_low:
-            return f"{name} {'<' if self.open_high else '<='} {self.high:.4g}"
+            return f"{name} {'<' if self.open_high else '<='} {high}"
         if self.high == 1.0 and not self.open_high:
-            return f"{name} {'>' if self.open_low else '>='} {self.low:.4g}"
+            return f"{name} {'>' if self.open_low else '>='} {low}"
         left = "(" if self.open_low else "["
         right = ")" if self.open_high else "]"
-        return f"{name} in {left}{self.low:.4g}, {self.high:.4g}{right}"
+        return f"{name} in {left}{low}, {high}{right}"

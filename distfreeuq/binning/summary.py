@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from distfreeuq import bounds
 from distfreeuq._base import printing
-from distfreeuq._base.printing import Table, class_name, number
-from distfreeuq.binning.radii import TRIVIAL_L1, TRIVIAL_PROBABILITY
+from distfreeuq._base.array_types import FloatArray
+from distfreeuq._base.printing import Table, class_name, lower, number, upper
+from distfreeuq.binning.radii import extremes
 from distfreeuq.guarantees import at_most
 
 if TYPE_CHECKING:
@@ -50,12 +52,12 @@ def _facts(fit: BinningResult) -> list[tuple[str, str]]:
         ("Largest radius", at_most(fit.largest_radius)),
         ("Rows counted", str(fit.n - fit.n_boundary)),
         ("Rows that chose the bins", str(fit.n_chose)),
-        ("Rows on boundaries", str(fit.n_boundary)),
+        ("Rows on boundaries", _on_edges(fit)),
         ("Classes", str(len(fit.classes))),
     ]
     if fit.mode == "classwise":  # each class has boundaries of its own
         facts[4] = ("Rows", str(fit.n))
-        facts[6] = ("On boundaries, all classes", str(fit.n_boundary))
+        facts[6] = ("On boundaries, all classes", _on_edges(fit))
     if fit.shift is not None:
         facts += [
             ("Weights", fit.shift.weights_from),
@@ -66,17 +68,17 @@ def _facts(fit: BinningResult) -> list[tuple[str, str]]:
 
 def _notes(fit: BinningResult, n_empty: int) -> list[tuple[str, str]]:
     notes = []
-    trivial = TRIVIAL_L1 if fit.mode == "canonical" else TRIVIAL_PROBABILITY
-    largest = fit.largest_radius
-    known = fit.shift is None or fit.shift.delta == 0.0
-    if largest < trivial and known:
+    if fit.n_boundary > fit.n_edges:  # several rows share an edge
         notes.append(
             (
-                "To halve it",
-                f"radii shrink as one over the root of the rows: about {4 * fit.n} "
-                f"rows in place of {fit.n} halve the largest, {at_most(largest)}.",
+                "Edges",
+                f"{fit.n_boundary} calibration rows ({_share_on_edges(fit)}) share "
+                f"{fit.n_edges} edges, as scores are discrete; nothing is claimed for "
+                "new rows exactly on one of these.",
             )
         )
+    if extremes(fit.radius, fit.bin_counts, fit.mode).is_vacuous:
+        notes.append(("Vacuous", _rows_that_would_do(fit)))
     if n_empty:
         notes.append(
             ("Empty", f"bins without rows: {n_empty}, whose radius is the trivial one.")
@@ -96,6 +98,58 @@ def _notes(fit: BinningResult, n_empty: int) -> list[tuple[str, str]]:
     return notes
 
 
+def _on_edges(fit: BinningResult) -> str:
+    share = f" ({_share_on_edges(fit)})" if fit.n_boundary else ""
+    return f"{fit.n_boundary}{share}"
+
+
+def _share_on_edges(fit: BinningResult) -> str:
+    """Return the rows on edges as a share, class-wise of all classes' rows."""
+    rows = fit.n * (len(fit.classes) if fit.mode == "classwise" else 1)
+    return f"{fit.n_boundary / rows:.1%}"
+
+
+def _rows_that_would_do(fit: BinningResult) -> str:
+    """Say how many rows would bring every bin's radius to half of the trivial one.
+
+    By Weissman's bound, which shrinks as one over the root of the rows, and on a target
+    with the smallest and largest weights of their intervals.
+    """
+    trivial = extremes(fit.radius, fit.bin_counts, fit.mode).trivial
+    some = fit.bin_counts > 0
+    text = f"no radius is below the trivial {trivial:g}"
+    if not some.any() or fit.effective_counts is not None:
+        return text + "."
+    n_labels = len(fit.classes) if fit.mode == "canonical" else 2
+    radius = bounds.binning_weissman(fit.bin_counts, fit.n_bins, n_labels, fit.alpha)
+    mass: FloatArray = np.ones(radius.shape)
+    largest = 1.0
+    if fit.shift is not None:
+        table: Any = fit.counts
+        if fit.mode != "canonical" and fit.label_counts is not None:
+            table = fit.label_counts
+            table = table.sum(axis=1) if fit.mode == "top-label" else table
+        low = np.maximum(fit.shift.low, 0.0)
+        mass = np.asarray(table @ low / np.maximum(fit.bin_counts, 1))
+        largest = float(fit.shift.high.max())
+    if not np.isfinite(largest) or (mass[some] <= 0.0).any():
+        return (
+            text + ", and more rows would not do while a weight may be 0 or infinite."
+        )
+    # a radius of 2 is trivial, and 1 is half of it
+    times = float((radius[some] * largest / mass[some]).max() ** 2)
+    needed = math.ceil(times * fit.n)
+    digits = 10 ** max(0, len(str(needed)) - 2)
+    needed = -(-needed // digits) * digits
+    text += (
+        f"; at these frequencies about {needed} rows in place of {fit.n} would bring "
+        f"every bin's to {trivial / 2:g}"
+    )
+    if fit.shift is not None and fit.shift.delta > 0.0:
+        text += ", apart from what the weights' region adds"
+    return text + "."
+
+
 def _canonical(fit: BinningResult, frame: pd.DataFrame) -> Table:
     names = [class_name(name) for name in fit.classes]
     if len(names) == 2:
@@ -109,13 +163,13 @@ def _canonical(fit: BinningResult, frame: pd.DataFrame) -> Table:
         cells = [str(m), _cut(cell), str(n)]
         shares = fit.frequencies[m]
         if len(names) == 2:
-            cells += [_share(shares[1]), _down(fit.low[m, 1]), _up(fit.high[m, 1])]
+            cells += [_share(shares[1]), lower(fit.low[m, 1]), upper(fit.high[m, 1])]
         elif len(names) <= _MOST_CLASSES:
             cells += [_share(share) for share in shares]
         else:
             k = 0 if np.isnan(shares[0]) else int(np.argmax(shares))
             cells.append("-" if np.isnan(shares[0]) else f"{names[k]} {shares[k]:.3f}")
-        rows.append([*cells, _up(fit.radius[m])])
+        rows.append([*cells, upper(fit.radius[m])])
     return Table(["bin", "cell", "n", *headers, "radius"], rows)
 
 
@@ -126,9 +180,9 @@ def _events(frame: pd.DataFrame) -> Table:
         "cell": [_cut(cell) for cell in frame["cell"]],
         "n": [str(n) for n in frame["n"]],
         what: [_share(share) for share in frame["frequency"]],
-        **{
-            name: [number(x) for x in frame[name]] for name in ("low", "high", "radius")
-        },
+        "low": [lower(x) for x in frame["low"]],
+        "high": [upper(x) for x in frame["high"]],
+        "radius": [upper(x) for x in frame["radius"]],
     }
     if "class" in frame:
         columns = {"class": [class_name(name) for name in frame["class"]], **columns}
@@ -137,16 +191,6 @@ def _events(frame: pd.DataFrame) -> Table:
 
 def _share(frequency: float) -> str:
     return "-" if np.isnan(frequency) else number(frequency)
-
-
-def _up(bound: float) -> str:
-    """Return an upper bound, rounded up: what is printed must be true."""
-    return number(math.ceil(bound * 1e4 - 1e-6) / 1e4)
-
-
-def _down(bound: float) -> str:
-    """Return a lower bound, rounded down."""
-    return number(math.floor(bound * 1e4 + 1e-6) / 1e4)
 
 
 def _cut(text: str) -> str:

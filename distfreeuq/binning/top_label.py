@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ByteMatrix, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.array_types import (
+    BoolArray,
+    ByteMatrix,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+)
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import check_integers, require
@@ -61,6 +67,10 @@ class TopLabelBinning(BinningResult):
     def _assign(self, matrix: FloatMatrix) -> IntArray:
         assert isinstance(self.partition, Intervals)
         return self.partition.assign(_top(matrix)[1])
+
+    def _on_edges(self, matrix: FloatMatrix) -> BoolArray:
+        assert isinstance(self.partition, Intervals)
+        return self._scores_on_edges(self.partition, _top(matrix)[1])
 
     def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
         assert isinstance(self.partition, Intervals)

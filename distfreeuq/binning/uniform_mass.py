@@ -4,9 +4,11 @@ Edges may be the calibration scores' own order statistics, without a split of th
 given the edge S_(k) and how many scores lie below, at and above it, the scores below
 are independent draws from below it, those above from above (Gupta and Ramdas, 2021). So
 the rows strictly between two edges are i.i.d. from that open interval, and Theorem 3
-holds for their counts. Rows on an edge belong to no bin; where as many share its score
-as make half a bin, they are i.i.d. given that score, and have a bin of their own. This
-holds for every distribution of the scores, however discrete.
+holds for their counts. Rows on an edge belong to no bin; where many share its score,
+they are i.i.d. given that score, and have a bin of their own. Which edges have one is a
+function of the numbers of rows on them: as many as make half a bin; and, where the rows
+on the other shared edges are more than a twentieth of all rows, every edge that
+`FEWEST` rows share. This holds for every distribution of the scores, however discrete.
 """
 
 from __future__ import annotations
@@ -20,6 +22,11 @@ from distfreeuq._numerics.unit_bins import Intervals, ScoreBins, closed_interval
 
 _BUCKETS = 1 << 16
 _FEW_VALUES = 1 << 14
+
+MOST_EXCEPTED = 20
+"""One over the share of rows on shared edges above which these get bins."""
+FEWEST = 5
+"""Rows on an edge that may then be a bin: fewer would say nothing of its frequency."""
 
 
 def edge_ranks(n: int, n_bins: int) -> IntArray:
@@ -42,7 +49,11 @@ def own_mass(scores: FloatArray, n_bins: int) -> ScoreBins:
     n_bins = most_bins(scores.size, n_bins)
     values, shared = order_statistics(scores, edge_ranks(scores.size, n_bins))
     values, first = np.unique(values, return_index=True)
-    tied = makes_a_bin(shared[first], scores.size, n_bins)
+    shared = shared[first]
+    tied = makes_a_bin(shared, scores.size, n_bins)
+    left_out = int(shared[~tied & (shared >= 2)].sum())
+    if MOST_EXCEPTED * left_out > scores.size:
+        tied |= shared >= FEWEST
     # no score is below 0 or above 1: there the bin of a shared edge has one edge only
     twice = tied & (values > 0.0) & (values < 1.0)
     edges = np.repeat(values.astype(np.float64), 1 + twice)
@@ -52,12 +63,22 @@ def own_mass(scores: FloatArray, n_bins: int) -> ScoreBins:
     dropped = np.zeros(edges.size, dtype=np.bool_)
     dropped[last] = ~tied
     intervals = Intervals(read_only(edges), read_only(strict))
-    return ScoreBins(intervals, dropped, int(shared[first][~tied].sum()))
+    return ScoreBins(intervals, dropped, int(shared[~tied].sum()))
 
 
 def makes_a_bin(shared: IntArray, n_rows: int, n_bins: int) -> BoolArray:
     """Say whether rows that share a boundary are at least two, and half of a bin."""
     return (shared >= 2) & (2 * n_bins * shared >= n_rows)
+
+
+def excepted_edges(intervals: Intervals) -> BoolArray:
+    """Return which edges of `own_mass` no bin counts: those without a bin of their own.
+
+    An edge at 0 always has one, as no row is below it.
+    """
+    edges, strict = intervals.edges, intervals.strict
+    second = np.append(False, edges[1:] == edges[:-1])[: edges.size]
+    return np.asarray(~strict & ~second & (edges > 0.0))
 
 
 def mass_of_others(scores: FloatArray, n_bins: int) -> Intervals:

@@ -9,7 +9,11 @@ from typing import Any
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.keyword_options import complete_options
 from distfreeuq.calibration.data import CalibrationRows
-from distfreeuq.calibration.isotonic import fit_isotonic, isotonic_calibration
+from distfreeuq.calibration.isotonic import (
+    fit_isotonic,
+    isotonic_calibration,
+    read_isotonic_options,
+)
 from distfreeuq.calibration.platt import fit_platt, platt_scaling, read_platt_options
 from distfreeuq.calibration.results import CalibrationResult
 from distfreeuq.calibration.temperature import (
@@ -55,10 +59,6 @@ class Calibrator:
         return self.read(Arguments(self.function.__name__), rows, **options)
 
 
-def read_no_options(args: Arguments, rows: CalibrationRows) -> None:
-    """Return the options of a calibrator that has none."""
-
-
 CALIBRATORS = {
     "temperature": Calibrator(
         temperature_scaling, read_temperature_options, fit_temperature
@@ -66,7 +66,7 @@ CALIBRATORS = {
     "vector": Calibrator(vector_scaling, read_vector_options, fit_vector),
     "platt": Calibrator(platt_scaling, read_platt_options, fit_platt),
     "isotonic": Calibrator(
-        isotonic_calibration, read_no_options, fit_isotonic, takes_probs=True
+        isotonic_calibration, read_isotonic_options, fit_isotonic, takes_probs=True
     ),
 }
 

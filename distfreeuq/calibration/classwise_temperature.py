@@ -14,10 +14,12 @@ from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import check_floats, check_integers
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq.calibration.data import (
+    SCALED_ALIKE,
     CalibrationRows,
     describe_rows,
     read_new_logits,
     read_rows,
+    warn_absent,
 )
 from distfreeuq.calibration.guarantees import (
     class_guarantee,
@@ -29,12 +31,13 @@ from distfreeuq.calibration.results import CalibrationResult, coefficients
 from distfreeuq.calibration.shared_temperature import (
     AT_BOUND,
     LIMITED,
+    NO_ERROR,
     OWN,
     SHARED,
     fit_limited,
     fit_separately,
 )
-from distfreeuq.calibration.temperature import ALPHA_BOUNDS, read_alpha_bounds
+from distfreeuq.calibration.temperature import read_alpha_bounds
 from distfreeuq.exceptions import FitAtBoundWarning
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 
@@ -42,7 +45,13 @@ if TYPE_CHECKING:
     import pandas as pd
     from statsmodels.iolib.summary import Summary
 
-NOTES = {OWN: "", SHARED: "shared", AT_BOUND: "at bound", LIMITED: "limited"}
+NOTES = {
+    OWN: "",
+    SHARED: "shared",
+    AT_BOUND: "at bound",
+    LIMITED: "limited",
+    NO_ERROR: "no error",
+}
 
 
 @register("classwise-temperature-scaling")
@@ -62,7 +71,8 @@ class ClasswiseTemperatureResult(CalibrationResult):
     counts : ndarray (K,)
         Rows predicted as each class.
     status : ndarray (K,)
-        0 own temperature, 1 shared (too few rows), 2 at a bound, 3 limited by gamma.
+        0 own temperature, 1 shared (too few rows), 2 at a bound, 3 limited by gamma,
+        4 shared (no error among its rows).
     shared_temperature : float
         1 / alpha_0; with gamma = inf, the temperature of all rows, and nan where no
         class needs it.
@@ -160,7 +170,7 @@ def classwise_temperature_scaling(
     labels: ArrayLike,
     *,
     gamma: float = np.inf,
-    bounds: tuple[float, float] = ALPHA_BOUNDS,
+    bounds: tuple[float, float] | None = None,
     sample_weight: ArrayLike | None = None,
     loss: str = "nll",
     min_rows: int = 2,
@@ -179,8 +189,9 @@ def classwise_temperature_scaling(
     gamma : float, default inf
         Largest distance of each inverse temperature alpha_k from a shared alpha_0. 0 is
         plain temperature scaling; inf fits each class by itself.
-    bounds : (float, float), default (0.001, 1000)
-        Bounds of every alpha_k, and of alpha_0.
+    bounds : (float, float), optional
+        Bounds of every alpha_k, and of alpha_0. By default those of
+        `temperature_scaling`: (0.001, 1000) for logits of ordinary ranges.
     sample_weight : array_like (n,), optional
         Non-negative weights; their scale has no effect.
     loss : {"nll", "brier"}, default "nll"
@@ -207,8 +218,11 @@ def classwise_temperature_scaling(
     otherwise. The latter is solved exactly as the nested convex problem that it is: for
     a given alpha_0 the best alpha_k is the class's own optimum clipped to alpha_0 +-
     gamma, and what remains is convex in alpha_0. Classes that are never predicted get
-    alpha_0. The paper allows negative alpha_k, which would turn decisions around; here
-    they are positive, so that no decision changes.
+    alpha_0. With gamma = inf, a class without an error among its rows has no best
+    temperature, and T -> 0 would make its predictions certain: it gets the temperature
+    of all rows together, and the table says "no error". The paper allows negative
+    alpha_k, which would turn decisions around; here they are positive, so that no
+    decision changes.
 
     References
     ----------
@@ -234,7 +248,7 @@ def classwise_temperature_scaling(
     rows = read_rows(args, logits, labels, sample_weight, classes)
     must = "a non-negative number, inf for classes by themselves"
     gamma = args.number(gamma, "gamma", must, low=0.0)
-    alpha_bounds = read_alpha_bounds(args, bounds)
+    alpha_bounds = read_alpha_bounds(args, bounds, rows)
     loss = args.choice(loss, "loss", LOSS_NAMES)
     if loss == "brier" and np.isfinite(gamma):
         must = "'nll' for a finite gamma, whose solution needs a convex loss"
@@ -247,6 +261,7 @@ def classwise_temperature_scaling(
         delta=args.probability(delta, "delta"),
         logit_range=read_logit_range(args, logit_range, rows),
     )
+    warn_absent(rows, SCALED_ALIKE)
     return fit_classwise_temperatures(rows, options)
 
 
@@ -277,7 +292,8 @@ def fit_classwise_temperatures(
     if np.isinf(gamma):
         guarantee = class_guarantee(
             rows,
-            counts[counts >= min_rows],
+            counts[(counts >= min_rows) & (fitted.status != NO_ERROR)],
+            int((counts >= min_rows).sum()),
             loss=loss,
             alpha_bounds=alpha_bounds,
             delta=delta,

@@ -19,10 +19,17 @@ from distfreeuq._base.array_types import (
     IntArray,
 )
 from distfreeuq._base.arrays import AnyArray, listed
+from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._kernels import _softmax
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import count_blocks
 from distfreeuq._numerics.sample_weights import effective_sample_size
+from distfreeuq.exceptions import IdentificationWarning
+
+LARGEST_LOGIT = 1e30
+"""Larger logits are refused: their squares and cubes must be numbers."""
+LARGEST_BESIDE_BIAS = 1e5
+"""The same where biases are fitted, whose curvature would drown in that of scales."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +136,27 @@ def make_rows(
     )
 
 
+SCALED_ALIKE = (
+    "such probabilities are scaled as the others, and nothing here tests them"
+)
+KEPT = (
+    "there the classifier's own probability is kept, before rows are divided by their "
+    "sums"
+)
+
+
+def warn_absent(rows: CalibrationRows, what: str) -> None:
+    """Warn of classes that no row is labelled as, and say what becomes of them."""
+    counts = np.bincount(rows.labels[rows.weights > 0.0], minlength=rows.n_classes)
+    absent = [rows.classes[k] for k in np.flatnonzero(counts == 0).tolist()]
+    if absent:
+        warn_user(
+            f"No row is labelled {listed(absent)} ({len(absent)} of {rows.n_classes} "
+            f"classes): {what}.",
+            IdentificationWarning,
+        )
+
+
 def read_weights(
     args: Arguments, sample_weight: ArrayLike | None, n: int
 ) -> FloatArray | None:
@@ -142,7 +170,9 @@ def read_logits(
     args: Arguments, value: ArrayLike, classes: ArrayLike | None
 ) -> tuple[FloatMatrix, Classes]:
     """Return checked logits (n, K) and classes; (n,) are log-odds of class 1."""
-    return args.logits(_two_columns(args, value, "logits"), classes=classes)
+    matrix, names = args.logits(_two_columns(args, value, "logits"), classes=classes)
+    check_size(args, matrix, "logits")
+    return matrix, names
 
 
 def read_new_logits(
@@ -150,6 +180,7 @@ def read_new_logits(
 ) -> FloatMatrix:
     """Return checked logits for a fit with these classes."""
     matrix, names = args.logits(_two_columns(args, value, parameter), parameter)
+    check_size(args, matrix, parameter)
     if matrix.shape[1] != len(classes):
         must = f"of shape (n, {len(classes)}), as in the fit"
         args.invalid(parameter, must, f"shape {matrix.shape}")
@@ -157,6 +188,22 @@ def read_new_logits(
         must = f"with the fit's columns in the fit's order, {listed(classes)}"
         args.invalid(parameter, must, listed(names))
     return matrix
+
+
+def check_size(
+    args: Arguments,
+    matrix: FloatMatrix,
+    parameter: str = "logits",
+    limit: float = LARGEST_LOGIT,
+) -> None:
+    """Refuse logits that are too large for the arithmetic of a fit."""
+    largest = max(matrix.max(initial=0.0), -matrix.min(initial=0.0))
+    if largest <= limit:
+        return
+    row, column = np.argwhere(np.abs(matrix) > limit)[0]
+    must = f"of at most {limit:g} in absolute value (divide all by one number)"
+    got = f"{float(matrix[row, column]):g} at row {row}, column {column}"
+    args.invalid(parameter, must, got)
 
 
 def _two_columns(args: Arguments, value: ArrayLike, parameter: str) -> ArrayLike:

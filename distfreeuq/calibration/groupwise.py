@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, IntArray
+from distfreeuq._base.array_types import ArrayLike, BoolArray, IntArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.user_warnings import listed_warnings, warn_once
@@ -77,7 +77,8 @@ def groupwise_calibration(
     Algorithm 1 of [1]_ without the tie between groups (gamma = inf). For temperatures
     of predicted classes, `classwise_temperature_scaling` does the same in one pass over
     the rows, and has gamma. A splitting must be known for new rows: the label itself is
-    not one.
+    not one. A group without an error among its rows has no best temperature, and T -> 0
+    would make its predictions certain: it uses the map that is fitted to all rows.
 
     References
     ----------
@@ -110,15 +111,17 @@ def groupwise_calibration(
     position = {name: code for code, name in enumerate(names)}
     codes = np.array([position[name] for name in distinct], dtype=np.int64)[codes]
     counts = np.bincount(codes[rows.weights > 0.0], minlength=len(names))
-    own = np.flatnonzero(counts >= min_rows)
-    which = np.full(len(names), POOLED, dtype=np.int64)
-    which[own] = np.arange(own.size)
-
     checked: Any = options
     if isinstance(chosen, Calibrator):
         if chosen.takes_probs:
             args.probs(rows.logits, "logits")
         checked = chosen.options(rows, options)
+    own = np.flatnonzero(counts >= min_rows)
+    n_candidates = own.size
+    if isinstance(checked, TemperatureOptions):
+        own = own[_has_errors(rows, codes, len(names))[own]]
+    which = np.full(len(names), POOLED, dtype=np.int64)
+    which[own] = np.arange(own.size)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         pooled = _fit(args, chosen, rows, checked)
@@ -131,7 +134,7 @@ def groupwise_calibration(
     before = rows.logits if isinstance(pooled, IsotonicResult) else None
     return GroupwiseResult(
         **change_fields(rows, outcome_of(rows, probs), before=before),
-        guarantee=_guarantee(rows, counts[own], checked),
+        guarantee=_guarantee(rows, counts[own], n_candidates, checked),
         calibrator=name,
         names=tuple(names),
         counts=read_only(counts),
@@ -140,6 +143,17 @@ def groupwise_calibration(
         pooled=pooled,
         split=groups if isinstance(groups, str) or callable(groups) else None,
     )
+
+
+def _has_errors(rows: CalibrationRows, codes: IntArray, n_groups: int) -> BoolArray:
+    """Return which groups have a best temperature: those with an error in their rows.
+
+    All of them, where there is no error in any.
+    """
+    wrong = np.bincount(
+        codes, rows.weights * (rows.tops != rows.labels), minlength=n_groups
+    )
+    return np.asarray((wrong > 0.0) | (wrong.sum() == 0.0))
 
 
 def _sorted(distinct: list[Hashable]) -> list[Hashable]:
@@ -173,7 +187,7 @@ def _fit(
 
 
 def _guarantee(
-    rows: CalibrationRows, counts: IntArray, options: Any
+    rows: CalibrationRows, counts: IntArray, n_candidates: int, options: Any
 ) -> Guarantee | NoGuarantee:
     """Return Corollary 4.2 for temperatures; there is none for the others."""
     if not isinstance(options, TemperatureOptions):
@@ -181,6 +195,7 @@ def _guarantee(
     claim = class_guarantee(
         rows,
         counts,
+        n_candidates,
         loss=options.loss,
         alpha_bounds=options.bounds,
         delta=options.delta,

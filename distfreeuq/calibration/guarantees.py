@@ -53,17 +53,22 @@ def temperature_guarantee(
     """Return Theorem 4.1 for temperatures that share an alpha_0 within gamma."""
     if rows.is_weighted:
         return WEIGHTED
-    own, paper, scale = _constants(rows, loss, alpha_bounds, logit_range)
-    tight = scale * float(
-        bounds.cts_excess_risk_tight(
+    tight = tight_excess_risk(
+        rows, loss, rows.n, n_temperatures, delta, alpha_bounds, gamma, logit_range
+    )
+    if is_vacuous(tight, rows, loss, alpha_bounds, logit_range):
+        other = tight_excess_risk(
+            rows,
+            "brier",
             rows.n,
             n_temperatures,
             delta,
-            alpha_bounds=alpha_bounds,
-            gamma=gamma,
-            **own._asdict(),
+            alpha_bounds,
+            gamma,
+            logit_range,
         )
-    )
+        return _none(rows, loss, tight, other, alpha_bounds, logit_range, "Thm 4.1")
+    _, paper, scale = _constants(rows, loss, alpha_bounds, logit_range)
     printed = scale * float(
         bounds.cts_excess_risk(
             rows.n,
@@ -77,9 +82,8 @@ def temperature_guarantee(
     what = "temperature" if n_temperatures == 1 else "class-wise temperatures"
     return _claim(
         f"the expected {LOSS_NAMES[loss]} of new rows exceeds that of the best {what} "
-        f"with 1/T in {_interval(alpha_bounds)} by at most {at_most(tight)}"
-        f"{_flag(tight, rows, loss, alpha_bounds, logit_range)}; by the paper's own "
-        f"constants, {at_most(printed)}.",
+        f"with 1/T in {_interval(alpha_bounds)} by at most {at_most(tight)}; "
+        f"by the paper's own constants, {at_most(printed)}.",
         rows,
         tight,
         delta,
@@ -91,6 +95,7 @@ def temperature_guarantee(
 def class_guarantee(
     rows: CalibrationRows,
     counts: IntArray,
+    n_candidates: int,
     *,
     loss: str,
     alpha_bounds: tuple[float, float],
@@ -100,26 +105,34 @@ def class_guarantee(
 ) -> Guarantee | NoGuarantee:
     """Return Corollary 4.2 for temperatures fitted by themselves, given the counts.
 
-    `counts` are the rows of the `groups` that have a temperature of their own.
+    `counts` are the rows of the `groups` that have a temperature of their own. Whether
+    one has may depend on its labels, so that delta is shared by all `n_candidates` that
+    could have had one.
     """
     if rows.is_weighted:
         return WEIGHTED
     if counts.size == 0:
         return NoGuarantee(f"no {groups[0]} has enough rows for its own temperature")
-    own, paper, scale = _constants(rows, loss, alpha_bounds, logit_range)
     ends = np.unique(counts)[[-1, 0]]
-    tight = scale * bounds.cts_excess_risk_tight(
-        ends,
-        1,
-        delta / counts.size,
-        alpha_bounds=alpha_bounds,
-        gamma=0.0,
-        **own._asdict(),
-    )
+    share = delta / n_candidates
+
+    def by_counts(loss: str) -> list[float]:
+        return [
+            tight_excess_risk(
+                rows, loss, int(n), 1, share, alpha_bounds, 0.0, logit_range
+            )
+            for n in ends
+        ]
+
+    tight = by_counts(loss)
+    worst = tight[1]
+    if is_vacuous(worst, rows, loss, alpha_bounds, logit_range):
+        other = by_counts("brier")[1]
+        return _none(rows, loss, worst, other, alpha_bounds, logit_range, "Cor. 4.2")
+    _, paper, scale = _constants(rows, loss, alpha_bounds, logit_range)
     printed = scale * bounds.cts_class_excess_risk(
-        ends, counts.size, delta, alpha_bounds=alpha_bounds, **paper._asdict()
+        ends, n_candidates, delta, alpha_bounds=alpha_bounds, **paper._asdict()
     )
-    worst = float(tight[1])
     by_count = [
         f"{at_most(float(b))} ({n} rows)" for b, n in zip(tight, ends, strict=True)
     ]
@@ -128,9 +141,8 @@ def class_guarantee(
     return _claim(
         f"for each of {counts.size} {many} at once, the expected {LOSS_NAMES[loss]} of "
         f"new rows of that {one} exceeds that of its best temperature with 1/T in "
-        f"{_interval(alpha_bounds)} by at most {_from_to(by_count)}"
-        f"{_flag(worst, rows, loss, alpha_bounds, logit_range)}; by the paper's own "
-        f"constants, {_from_to(by_paper)}.",
+        f"{_interval(alpha_bounds)} by at most {_from_to(by_count)}; by the paper's "
+        f"own constants, {_from_to(by_paper)}.",
         rows,
         worst,
         delta,
@@ -138,6 +150,52 @@ def class_guarantee(
         f"{ZHAO_2020}, Cor. 4.2 with the observed counts; tighter constants: theory "
         "page, 8",
     )
+
+
+def tight_excess_risk(
+    rows: CalibrationRows,
+    loss: str,
+    n: int,
+    n_temperatures: int,
+    delta: float,
+    alpha_bounds: tuple[float, float],
+    gamma: float,
+    logit_range: float | None,
+) -> float:
+    """Return the theorem's bound of the excess risk, with our constants, for n rows."""
+    own, _, scale = _constants(rows, loss, alpha_bounds, logit_range)
+    return scale * float(
+        bounds.cts_excess_risk_tight(
+            n,
+            n_temperatures,
+            delta,
+            alpha_bounds=alpha_bounds,
+            gamma=gamma,
+            **own._asdict(),
+        )
+    )
+
+
+def _none(
+    rows: CalibrationRows,
+    loss: str,
+    bound: float,
+    by_brier: float,
+    alpha_bounds: tuple[float, float],
+    logit_range: float | None,
+    theorem: str,
+) -> NoGuarantee:
+    """Return that there is no guarantee at this sample size, in one line."""
+    trivial = _trivial(rows, loss, alpha_bounds, logit_range)
+    reason = (
+        f"{theorem} of {ZHAO_2020} bounds the excess {LOSS_NAMES[loss]} by "
+        f"{at_most(bound)} at this sample size, and {at_most(trivial)} needs no data"
+    )
+    if loss == "nll" and not is_vacuous(
+        by_brier, rows, "brier", alpha_bounds, logit_range
+    ):
+        reason += f" (loss='brier' has a bound of {at_most(by_brier)})"
+    return NoGuarantee(reason)
 
 
 def _from_to(ends: list[str]) -> str:
@@ -191,23 +249,29 @@ def _constants(
     return bounds.half_brier_constants(widest), paper, 2.0
 
 
-def _flag(
+def is_vacuous(
     bound: float,
     rows: CalibrationRows,
     loss: str,
     alpha_bounds: tuple[float, float],
     logit_range: float | None,
-) -> str:
-    """Say "vacuous" of a bound that needs no data.
+) -> bool:
+    """Say whether a bound needs no data."""
+    return bound >= _trivial(rows, loss, alpha_bounds, logit_range)
 
-    The lowest alpha allowed, whose probabilities are all but uniform, has an excess of
-    at most its own largest loss.
+
+def _trivial(
+    rows: CalibrationRows,
+    loss: str,
+    alpha_bounds: tuple[float, float],
+    logit_range: float | None,
+) -> float:
+    """Return the excess risk that the lowest alpha has at most, without any data.
+
+    Its probabilities are all but uniform, and its excess is at most its largest loss.
     """
     widest = rows.logit_range if logit_range is None else logit_range
-    trivial = _largest_loss(loss, alpha_bounds[0] * widest, rows.n_classes)
-    if bound < trivial:
-        return ""
-    return f" (vacuous: the largest T achieves {at_most(trivial)} without any data)"
+    return _largest_loss(loss, alpha_bounds[0] * widest, rows.n_classes)
 
 
 def _largest_loss(loss: str, scaled_range: float, n_classes: int) -> float:

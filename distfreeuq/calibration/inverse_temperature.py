@@ -33,6 +33,7 @@ _ROUGH_STEP = 0.02
 _MAX_PASSES = 200
 _SAMPLE_ROWS = 1024
 _ROUGH_BOUNDS = (1e-9, 1e9)
+_ORDINARY_RANGE = 1e3
 _NO_GUESS = np.empty(0)
 
 N_STATE = 13
@@ -152,7 +153,9 @@ def rough_alpha(rows: CalibrationRows) -> float:
     sample = rows.every(max(1, rows.n // _SAMPLE_ROWS))
     losses = LossInAlpha(sample, np.zeros(sample.n, dtype=np.int64), 1, "nll")
     at_one = losses(np.ones(1))
-    found = losses.minimize(_ROUGH_BOUNDS, at_one, last_step=_ROUGH_STEP)
+    scale = max(1.0, rows.logit_range / _ORDINARY_RANGE)
+    bounds = _ROUGH_BOUNDS[0] / scale, _ROUGH_BOUNDS[1]
+    found = losses.minimize(bounds, at_one, last_step=_ROUGH_STEP)
     return 1.0 if found.at_bound[0] > 0 else float(found.alphas[0])
 
 

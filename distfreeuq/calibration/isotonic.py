@@ -17,9 +17,11 @@ from distfreeuq._kernels import _softmax
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import count_blocks
 from distfreeuq.calibration.data import (
+    KEPT,
     CalibrationRows,
     make_rows,
     read_weights,
+    warn_absent,
 )
 from distfreeuq.calibration.results import CalibrationResult, change_fields, outcome_of
 from distfreeuq.guarantees import NoGuarantee
@@ -43,7 +45,7 @@ class IsotonicResult(CalibrationResult):
     knots, values : tuple of ndarray
         Each curve's points: linear between them, constant beyond the first and last.
     n_blocks : tuple of int
-        Different values of each curve.
+        Different values of each curve; 0 for a class that no row is labelled as.
 
     The other attributes are those of every `CalibrationResult`. There are no standard
     errors: isotonic estimates converge at the cube-root rate, to no normal law.
@@ -157,6 +159,10 @@ def isotonic_calibration(
     sum. The fit is piecewise constant at the fitted probabilities and linear between
     them, as scikit-learn's.
 
+    A class that no row is labelled as keeps the classifier's own probability, before
+    rows are divided by their sums: its best curve would be 0 everywhere. An
+    `IdentificationWarning` names it.
+
     Curves reach 0 and 1 where the extreme rows are all of one class, so the likelihood
     of new rows can be 0.
 
@@ -179,7 +185,13 @@ def isotonic_calibration(
         args.invalid("probs", "of shape (n, K) with n >= 1", f"shape {matrix.shape}")
     codes = args.labels(labels, names, n)
     rows = make_rows(matrix, codes, read_weights(args, sample_weight, n), names)
+    read_isotonic_options(args, rows)
     return fit_isotonic(rows)
+
+
+def read_isotonic_options(args: Arguments, rows: CalibrationRows) -> None:
+    """Return nothing, as there are no options; warn of classes without rows."""
+    warn_absent(rows, KEPT)
 
 
 def fit_isotonic(rows: CalibrationRows, options: None = None) -> IsotonicResult:
@@ -212,6 +224,9 @@ def fit_curves(rows: CalibrationRows) -> list[tuple[FloatArray, FloatArray, int]
 
     def fit(k: int) -> tuple[FloatArray, FloatArray, int]:
         targets = (rows.labels[counted] == k).astype(np.float64)
+        # two classes have one curve, which is 1 everywhere if class 0 has no row
+        if not targets.any() or (rows.n_classes == 2 and targets.all()):
+            return np.array([0.0, 1.0]), np.array([0.0, 1.0]), 0
         return fit_curve(rows.logits[counted, k], targets, rows.weights[counted])
 
     columns = range(rows.n_classes) if rows.n_classes > 2 else [1]

@@ -12,7 +12,13 @@ from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import check_floats
-from distfreeuq.calibration.data import CalibrationRows, read_new_logits, read_rows
+from distfreeuq.calibration.data import (
+    LARGEST_BESIDE_BIAS,
+    CalibrationRows,
+    check_size,
+    read_new_logits,
+    read_rows,
+)
 from distfreeuq.calibration.guarantees import no_theorem
 from distfreeuq.calibration.logistic_fits import fit_binary, fit_multinomial
 from distfreeuq.calibration.losses.linear_loss import linear_softmax
@@ -234,7 +240,8 @@ class PlattOptions(NamedTuple):
 def read_platt_options(
     args: Arguments, rows: CalibrationRows, *, ridge: float, smoothing: bool
 ) -> PlattOptions:
-    """Check the options of a fit to these rows."""
+    """Check the options of a fit to these rows, and the rows' size."""
+    check_size(args, rows.logits, limit=LARGEST_BESIDE_BIAS)
     ridge = read_ridge(args, ridge)
     smoothing = args.flag(smoothing, "smoothing")
     if smoothing and rows.n_classes > 2:

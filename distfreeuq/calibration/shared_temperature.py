@@ -13,11 +13,15 @@ from distfreeuq.calibration.inverse_temperature import (
     Minimum,
     solve_increasing,
 )
-from distfreeuq.calibration.losses.temperature_loss import CURVATURE, SQUARED_SCORE
+from distfreeuq.calibration.losses.temperature_loss import (
+    CURVATURE,
+    SQUARED_SCORE,
+    WRONG,
+)
 from distfreeuq.calibration.reliability_change import bin_sums
 from distfreeuq.calibration.temperature import FittedGroups, temperature_std_err
 
-OWN, SHARED, AT_BOUND, LIMITED = range(4)
+OWN, SHARED, AT_BOUND, LIMITED, NO_ERROR = range(5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,7 @@ class FittedClasses:
     ----------
     groups : FittedGroups
     status : ndarray (K,)
-        `OWN`, `SHARED`, `AT_BOUND` or `LIMITED`.
+        `OWN`, `SHARED`, `AT_BOUND`, `LIMITED` or `NO_ERROR`.
     std_err : ndarray (K,)
         Standard errors of the temperatures.
     shared_alpha : float
@@ -71,20 +75,26 @@ def fit_separately(
 ) -> FittedClasses:
     """Fit classes by themselves, eq. (4.3) of Zhao, Chen and Oymak (2020).
 
-    Those that `own` (K,) does not mark share the temperature of all rows.
+    Those that `own` (K,) does not mark share the temperature of all rows; so do those
+    that are predicted without an error, whose loss falls with T for ever, if there is
+    an error elsewhere and the shared temperature is one.
     """
     fit = _Fit(rows, loss)
     minimum = fit.losses.minimize(bounds, fit.before)
     status = np.where(minimum.at_bound != 0, AT_BOUND, OWN)
     std_err = temperature_std_err(minimum)
     shared = np.nan
-    if not own.all():
+    certain = own & (minimum.at_bound > 0) & (fit.before[:, WRONG] == 0.0)
+    if not own.all() or certain.any():
         pooled = fit.pooled(bounds)
+        if pooled.at_bound[0] == 0:
+            own = own & ~certain
+            status = np.where(certain, NO_ERROR, status)
         shared = float(pooled.alphas[0])
         alphas = np.where(own, minimum.alphas, shared)
         sums = np.where(own[:, None], minimum.sums, fit.losses(alphas, ~own))
         minimum = replace(minimum, alphas=alphas, sums=sums)
-        status = np.where(own, status, SHARED)
+        status = np.where(own | (status == NO_ERROR), status, SHARED)
         std_err = np.where(own, std_err, temperature_std_err(pooled))
     return FittedClasses(fit.finish(minimum), status, std_err, shared)
 

@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distfreeuq._base import printing
-from distfreeuq._base.printing import Note, Table, class_name, number
+from distfreeuq._base.printing import Note, Table, class_name, lower, number, upper
 from distfreeuq.calibration.groupwise_results import POOLED
 from distfreeuq.calibration.isotonic import curve_classes
 from distfreeuq.calibration.losses.temperature_loss import LOSS_NAMES
-from distfreeuq.calibration.shared_temperature import AT_BOUND, LIMITED, SHARED
+from distfreeuq.calibration.shared_temperature import (
+    AT_BOUND,
+    LIMITED,
+    NO_ERROR,
+    SHARED,
+)
 from distfreeuq.calibration.temperature import TemperatureResult
 from distfreeuq.calibration.vector import MAX_HESSIAN_PARAMETERS
 
@@ -27,10 +32,15 @@ if TYPE_CHECKING:
     from distfreeuq.calibration.vector import VectorResult
 
 _CELLS = ["estimate", "std_err", "z", "p_value", "low", "high"]
+_FIXED_WEIGHTS = (
+    "the weights count as fixed: standard errors and intervals leave out how they were "
+    "found."
+)
 _LEGEND = {
     SHARED: "'shared': too few predicted rows, the shared temperature",
     AT_BOUND: "'at bound': no optimum inside the bounds",
     LIMITED: "'limited': gamma keeps it from its own optimum",
+    NO_ERROR: "'no error': none among its n predictions, the shared temperature",
 }
 
 
@@ -130,7 +140,10 @@ def summarize_groupwise(fit: GroupwiseResult) -> GuaranteeSummary:
             ]
         rows.append([class_name(name), str(n), *cells])
     headers = ["group", "n", "loss before", "loss after", "changed", "map"]
-    notes = [("Pooled", f"{_describe(fit.pooled)}, fitted to all rows.")]
+    pooled = f"{_describe(fit.pooled)}, fitted to all rows"
+    if isinstance(fit.pooled, TemperatureResult):
+        pooled += "; for groups of too few rows, or without an error among them"
+    notes = [("Pooled", f"{pooled}.")]
     facts = [("Calibrator", fit.calibrator), ("Groups", str(len(fit.names)))]
     tables = [Table(headers, rows)]
     return _summarize(fit, "Calibration by groups", facts, tables, notes)
@@ -154,6 +167,8 @@ def _summarize(
     ]
     if fit.effective_n < fit.n - 1e-6:
         shared.append(("Effective sample size", number(fit.effective_n, 1)))
+        if any("std err" in table.headers for table in tables):
+            notes = [*notes, ("Weights", _FIXED_WEIGHTS)]
     notes = [*notes, *printing.guarantee_notes(fit.guarantee)]
     return printing.summarise(title, [*shared, *facts], tables, notes)
 
@@ -193,8 +208,8 @@ def _cells(
         _digits(std_err),
         f"{z:.3f}",
         f"{p_value:.3f}",
-        _digits(low),
-        _digits(high),
+        lower(low),
+        upper(high),
     ]
 
 

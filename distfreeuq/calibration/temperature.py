@@ -13,10 +13,12 @@ from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq.calibration.data import (
+    SCALED_ALIKE,
     CalibrationRows,
     describe_rows,
     read_new_logits,
     read_rows,
+    warn_absent,
 )
 from distfreeuq.calibration.guarantees import read_logit_range, temperature_guarantee
 from distfreeuq.calibration.inverse_temperature import LossInAlpha, Minimum
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 ALPHA_BOUNDS = (1e-3, 1e3)
+"""Default bounds of the inverse temperature, for logits of ordinary ranges."""
+_ORDINARY_RANGES = (0.1, 100.0)
+_LARGEST_ALPHA = 1e100
 
 
 @register("temperature-scaling")
@@ -136,7 +141,7 @@ def temperature_scaling(
     *,
     sample_weight: ArrayLike | None = None,
     loss: str = "nll",
-    bounds: tuple[float, float] = ALPHA_BOUNDS,
+    bounds: tuple[float, float] | None = None,
     delta: float = 0.05,
     logit_range: float | None = None,
     classes: ArrayLike | None = None,
@@ -154,8 +159,11 @@ def temperature_scaling(
         Non-negative weights; their scale has no effect.
     loss : {"nll", "brier"}, default "nll"
         Negative log-likelihood, or the Brier score sum_k (p_k - e_k)^2.
-    bounds : (float, float), default (0.001, 1000)
-        Bounds of the inverse temperature alpha = 1/T.
+    bounds : (float, float), optional
+        Bounds of the inverse temperature alpha = 1/T. By default (0.001, 1000), where
+        the rows' largest range r = max_k z_k - min_k z_k is in [0.1, 100]; for larger
+        logits the lower one is 0.1/r, for smaller ones the upper one is 100/r, so that
+        temperatures follow the logits' scale.
     delta : float, default 0.05
         Failure probability of the guarantee.
     logit_range : float, optional
@@ -175,6 +183,9 @@ def temperature_scaling(
     alphas (ratio 1.4) brackets are compared. If every row's largest logit is its
     label's, the loss falls for ever with T -> 0, and if the logits do not help, with T
     -> inf: the temperature then stands at its bound, with a `FitAtBoundWarning`.
+
+    A class that no row is labelled as is named in an `IdentificationWarning`: its
+    probabilities are scaled as the others', and nothing tests them.
 
     Adding a constant to a row's logits changes nothing. Standard errors are those of an
     M-estimator (sandwich); a weight is an importance, not a number of copies, so that
@@ -226,10 +237,11 @@ def read_temperature_options(
     delta: Any,
     logit_range: Any,
 ) -> TemperatureOptions:
-    """Check the options of a fit to these rows."""
+    """Check the options of a fit to these rows, and whether all classes are there."""
+    warn_absent(rows, SCALED_ALIKE)
     return TemperatureOptions(
         loss=args.choice(loss, "loss", LOSS_NAMES),
-        bounds=read_alpha_bounds(args, bounds),
+        bounds=read_alpha_bounds(args, bounds, rows),
         delta=args.probability(delta, "delta"),
         logit_range=read_logit_range(args, logit_range, rows),
     )
@@ -324,13 +336,28 @@ def temperature_std_err(minimum: Minimum) -> FloatArray:
     return np.where(inside, std_err, np.nan)
 
 
-def read_alpha_bounds(args: Arguments, value: Any) -> tuple[float, float]:
-    """Return the bounds of the inverse temperature."""
+def read_alpha_bounds(
+    args: Arguments, value: Any, rows: CalibrationRows
+) -> tuple[float, float]:
+    """Return the bounds of the inverse temperature; None for those of the rows."""
+    if value is None:
+        return default_alpha_bounds(rows.logit_range)
     must = "two positive finite numbers, the smaller first"
     pair = args.vector(value, "bounds", must, length=2, low=1e-12, high=1e12)
     if not pair[0] < pair[1]:
         args.invalid("bounds", must, str(tuple(pair.tolist())))
     return float(pair[0]), float(pair[1])
+
+
+def default_alpha_bounds(logit_range: float) -> tuple[float, float]:
+    """Return bounds that follow the logits' scale, if that is out of the ordinary."""
+    low, high = ALPHA_BOUNDS
+    small, large = _ORDINARY_RANGES
+    if logit_range > large:
+        low *= large / logit_range
+    if 0.0 < logit_range < small:
+        high *= min(small / logit_range, _LARGEST_ALPHA / high)
+    return low, high
 
 
 def bound_message(at_bound: int) -> str:

@@ -16,7 +16,13 @@ from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.newton import FactoredHessian
 from distfreeuq._numerics.sampled_newton import NEAR, minimize_from_sample
-from distfreeuq.calibration.data import CalibrationRows, read_new_logits, read_rows
+from distfreeuq.calibration.data import (
+    LARGEST_BESIDE_BIAS,
+    CalibrationRows,
+    check_size,
+    read_new_logits,
+    read_rows,
+)
 from distfreeuq.calibration.guarantees import no_theorem
 from distfreeuq.calibration.inverse_temperature import rough_alpha
 from distfreeuq.calibration.losses.vector_loss import (
@@ -209,7 +215,8 @@ class VectorOptions(NamedTuple):
 def read_vector_options(
     args: Arguments, rows: CalibrationRows, *, ridge: float
 ) -> VectorOptions:
-    """Check the options of a fit to these rows."""
+    """Check the options of a fit to these rows, and the rows' size."""
+    check_size(args, rows.logits, limit=LARGEST_BESIDE_BIAS)
     return VectorOptions(read_ridge(args, ridge))
 
 

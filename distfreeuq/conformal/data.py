@@ -63,9 +63,9 @@ class CalibrationScores:
         """Whether two calibration scores are equal, so that they are not continuous."""
         return bool((self.scores[1:] == self.scores[:-1]).any())
 
-    def needing_seed(self, guarantee: AnyGuarantee) -> AnyGuarantee:
+    def needing_seed(self, guarantee: Guarantee) -> Guarantee:
         """Return a guarantee that lists what hashed uniforms need besides."""
-        if self.row_key is None or isinstance(guarantee, NoGuarantee):
+        if self.row_key is None:
             return guarantee
         more = (SEED_ELSEWHERE, *((IDS_OF_ROWS,) if self.row_key.by_id else ()))
         return replace(

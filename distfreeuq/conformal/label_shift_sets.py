@@ -410,6 +410,8 @@ def _result(
     ess = None
     if weights is not None:
         ess = effective_sample_size(_finite(weights)[calibration.labels])
+    if isinstance(guarantee, Guarantee):
+        guarantee = calibration.needing_seed(guarantee)
     source = "given region" if robust else "known"
     if estimate is not None:
         source = estimate.method
@@ -418,7 +420,7 @@ def _result(
         thresholds=read_only(thresholds),
         alpha=alpha,
         confidence=confidence,
-        guarantee=calibration.needing_seed(guarantee),
+        guarantee=guarantee,
         further=(),
         label_weight=None if weights is None else read_only(weights),
         weights_from=source,

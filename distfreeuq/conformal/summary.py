@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from distfreeuq._base import printing
-from distfreeuq._base.printing import Table, class_name, number
+from distfreeuq._base.printing import Table, class_name, interval, lower, number
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
@@ -21,12 +20,11 @@ if TYPE_CHECKING:
 def summarize_conformal(result: ConformalResult) -> Summary:
     """Return a row per class, the facts above it, the guarantees below."""
     frame = result.to_frame()
-    # a bound is rounded down: what is printed must be true
-    cells = [_floor if name == "coverage >=" else _cell for name in frame.columns[1:]]
+    names = list(frame.columns[1:])
     rows = [
         [
             class_name(row[0]),
-            *(cell(value) for cell, value in zip(cells, row[1:], strict=True)),
+            *(_cell(name, x) for name, x in zip(names, row[1:], strict=True)),
         ]
         for row in frame.itertuples(index=False)
     ]
@@ -105,7 +103,7 @@ def summarize_coverage(result: CoverageResult) -> Summary:
     facts = [
         ("Rows", str(result.n)),
         ("Coverage", number(result.coverage)),
-        (f"{level} interval", _interval(*result.interval)),
+        (f"{level} interval", interval(*result.interval)),
         ("Nominal coverage", _nominal(result.nominal)),
         ("Mean set size", number(result.mean_size, 3)),
         ("Empty sets", str(result.n_empty)),
@@ -117,7 +115,7 @@ def summarize_coverage(result: CoverageResult) -> Summary:
         columns = (part[name].tolist() for name in part.columns[1:])
         return [
             [class_name(value), str(n)]
-            + ([number(share), _interval(low, high)] if n else ["-", "-"])
+            + ([number(share), interval(low, high)] if n else ["-", "-"])
             for value, n, _, share, low, high in zip(*columns, strict=True)
         ]
 
@@ -133,19 +131,13 @@ def summarize_coverage(result: CoverageResult) -> Summary:
     )
 
 
-def _cell(value: object) -> str:
+def _cell(name: str, value: object) -> str:
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
+    if name.endswith(">=") and isinstance(value, float):
+        return lower(value)
     return number(value) if isinstance(value, float) else str(value)
 
 
-def _floor(bound: float) -> str:
-    return number(math.floor(1e4 * bound + 1e-6) / 1e4)
-
-
 def _nominal(coverage: float | None) -> str:
-    return "not known" if coverage is None else number(coverage)
-
-
-def _interval(low: float, high: float) -> str:
-    return f"[{low:.4f}, {high:.4f}]"
+    return "not known" if coverage is None else lower(coverage)

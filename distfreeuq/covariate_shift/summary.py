@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distfreeuq._base import printing
-from distfreeuq._base.printing import Note, Table, number
+from distfreeuq._base.printing import Note, Table, interval, number
 from distfreeuq.covariate_shift.bound_estimate import TRIVIAL
 from distfreeuq.density_ratios.diagnostics import support_text
 from distfreeuq.guarantees import at_most
@@ -79,7 +79,7 @@ def _facts(result: CovariateShiftCalibrationResult) -> list[tuple[str, str]]:
             ("Renyi d_2", number(result.ratio.renyi(2.0), 3)),
             (
                 "AUC target/source",
-                f"{auc.estimate:.3f} [{auc.low:.3f}, {auc.high:.3f}]",
+                f"{auc.estimate:.3f} {interval(auc.low, auc.high, 3)}",
             ),
         ]
     return facts
@@ -105,7 +105,8 @@ def _rows(result: CovariateShiftCalibrationResult) -> list[Note]:
         "known": "weights were given and count as known",
         "held out": f"each row's weight is by a fit without it, on these rows and "
         f"{rows.n_target} target rows",
-        "given ratio": "weights are by a ratio that was fitted on other source rows",
+        "given ratio": "weights are by the ratio that was given, which is taken to "
+        "have been fitted on other source rows",
         "given ratio's rows": "these are taken to be the source rows of the ratio that "
         "was given, and each has its held-out weight",
     }[rows.weights_from]
@@ -125,7 +126,7 @@ def _bound(result: CovariateShiftCalibrationResult) -> list[Table]:
         return []
     source = "given" if bound.upper_is_given else "largest estimate"
     rows = [
-        ["E_p[L w], the target's squared error", number(bound.target_error)],
+        ["E_p[L w], for the target's squared error", number(bound.target_error)],
         ["E_p[L (w + 1/2)], their objective", number(bound.weighted_error)],
         [f"U, bound on q/p ({source})", f"{bound.upper:.4g}"],
         ["lambda(U, 1/2)", f"{bound.factor:.4g}"],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distfreeuq._base import printing
-from distfreeuq._base.printing import Table, class_name, number
+from distfreeuq._base.printing import Table, class_name, interval, number, upper
 from distfreeuq.density_ratios.diagnostics import support_text
 from distfreeuq.density_ratios.discriminators import DiscriminatorRatio
 from distfreeuq.density_ratios.logistic_discriminator import LinearDiscriminator
@@ -63,8 +63,8 @@ def _facts(result: DensityRatioResult) -> list[tuple[str, str]]:
         *facts,
         ("Effective sample size", f"{result.ess:.1f}"),
         ("Largest share of a row", f"{100.0 * result.largest_share:.2f}%"),
-        ("Bound U on weights", number(result.upper, 2)),
-        ("AUC target/source", f"{auc.estimate:.3f} [{auc.low:.3f}, {auc.high:.3f}]"),
+        ("Bound U on weights", upper(result.upper, 2)),
+        ("AUC target/source", f"{auc.estimate:.3f} {interval(auc.low, auc.high, 3)}"),
     ]
 
 

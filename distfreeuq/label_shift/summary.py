@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distfreeuq._base import printing
-from distfreeuq._base.printing import Table, class_name, number
+from distfreeuq._base.printing import Table, class_name, interval, number
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
@@ -53,7 +53,7 @@ def summarize_label_shift(result: LabelShiftResult) -> Summary:
         [
             class_name(name),
             *(_or_dash(value) for value in estimates),
-            f"[{number(low)}, {number(high)}]",
+            interval(low, high),
         ]
         for name, estimates, (low, high) in zip(
             result.classes,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from distfreeuq._base import printing
 from distfreeuq._base.printing import Table, interval, number
+from distfreeuq._base.rounding import distinct_numbers
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
@@ -18,9 +21,11 @@ def summarize_reliability(table: ReliabilityTable) -> Summary:
     level = f"{100 * table.level:g}%"
     frame = table.to_frame()
     filled = frame[frame["weight"] > 0.0].drop(columns="weight").to_numpy()
+    values = np.unique(frame[["left", "right"]].to_numpy()).tolist()
+    edge = dict(zip(values, distinct_numbers(values), strict=True))
     rows = [
         [
-            f"{left:.4g} to {right:.4g}",
+            f"{edge[left]} to {edge[right]}",
             *(number(value) for value in values),
             interval(low, high),
         ]

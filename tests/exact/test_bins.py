@@ -19,6 +19,7 @@ import pytest
 from hypothesis import strategies as st
 
 import distfreeuq as dfu
+from distfreeuq.binning import uniform_mass
 from tests.exact.search import assert_caught, assert_holds
 from tests.exact.test_pac import multinomial, samples
 
@@ -160,6 +161,122 @@ def test_radii_that_are_not_widened_on_the_target_are_caught():
         BINS,
         lambda case: (
             probability_of_failing(case, broken, case.label_weight) > case.alpha
+        ),
+        2 * EXAMPLES,
+    )
+
+
+# ------------------------------------------------------ discrete scores, own edges
+
+
+class Atoms(NamedTuple):
+    """Masses of (score, label) in 12ths, for three scores; rows; alpha."""
+
+    masses: tuple[int, ...]
+    n: int
+    alpha: Fraction
+
+
+def _six_masses() -> st.SearchStrategy[tuple[int, ...]]:
+    cuts = st.lists(st.integers(0, 12), min_size=5, max_size=5).map(sorted)
+    return cuts.map(lambda c: tuple(np.diff([0, *c, 12]).tolist()))
+
+
+ATOMS = st.builds(
+    Atoms,
+    masses=_six_masses(),
+    n=st.sampled_from([3, 5, 8]),
+    alpha=st.sampled_from([Fraction(k, 20) for k in (1, 8, 16)]),
+)
+SCORES = np.array([0.25, 0.5, 0.75])
+
+
+class Binned(NamedTuple):
+    """Frequencies of class 1, half the L1 radii, bins of the scores, -1 on edges."""
+
+    frequency: tuple[float, ...]
+    radius: tuple[float, ...]
+    bins: tuple[int, ...]
+    below: tuple[int, ...]
+
+
+@pytest.fixture(params=["few rows on an edge are left out", "they have a bin"])
+def binned(request, monkeypatch):
+    """Fit bins at the rows' own order statistics, by either rule for shared edges."""
+    if request.param == "they have a bin":
+        monkeypatch.setattr(uniform_mass, "FEWEST", 2)
+        monkeypatch.setattr(uniform_mass, "MOST_EXCEPTED", 10**6)
+    else:
+        monkeypatch.setattr(uniform_mass, "makes_a_bin", lambda s, n, m: s >= n)
+
+    @lru_cache(maxsize=20_000)
+    def fit(counts: tuple[int, ...], alpha: float) -> Binned:
+        scores = np.repeat(np.repeat(SCORES, 2), counts)
+        labels = np.repeat([0, 1] * 3, counts)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dfu.DistFreeWarning)
+            found = dfu.histogram_binning(scores, labels, n_bins=2, alpha=alpha)
+            below = found.assign(SCORES)
+        rows = np.column_stack([1.0 - SCORES, SCORES])
+        bins = np.where(found._on_edges(rows), -1, below)
+        return Binned(
+            tuple(found.frequencies[:, 1].tolist()),
+            tuple((found.radius / 2.0).tolist()),
+            tuple(bins.tolist()),
+            tuple(below.tolist()),
+        )
+
+    return fit
+
+
+def probability_that_a_bin_misses(
+    case: Atoms, fit: Callable[[tuple[int, ...], float], Binned], *, edges: bool
+) -> Fraction:
+    """Return the probability that P(Y = 1 | bin) is outside some bin's radius.
+
+    With `edges`, rows on edges count as claimed too, by the bin that they get.
+    """
+    failing = Fraction(0)
+    zero, one = case.masses[::2], case.masses[1::2]
+    for counts in samples(case.n, 6):
+        probability = multinomial(counts, case.masses)
+        if not probability:
+            continue
+        table = fit(counts, float(case.alpha))
+        claims = [
+            (m, [j for j in range(3) if table.bins[j] == m])
+            for m in range(len(table.frequency))
+        ]
+        if edges:
+            claims += [(table.below[j], [j]) for j in range(3) if table.bins[j] < 0]
+        for m, atoms in claims:
+            mass = sum(zero[j] + one[j] for j in atoms)
+            if not mass or np.isnan(table.frequency[m]):
+                continue
+            true = sum(one[j] for j in atoms) / mass
+            if abs(table.frequency[m] - true) > table.radius[m] + 1e-12:
+                failing += probability
+                break
+    return failing
+
+
+def test_all_bins_at_own_edges_of_discrete_scores(binned):
+    """Whichever shared edges have a bin, if that depends on counts alone."""
+    assert_holds(
+        ATOMS,
+        lambda case: (
+            probability_that_a_bin_misses(case, binned, edges=False) > case.alpha
+        ),
+        EXAMPLES,
+    )
+
+
+def test_a_claim_for_rows_on_edges_is_caught(binned):
+    """New rows on an edge that no bin counts get the bin below: no claim holds."""
+    assert_caught(
+        ATOMS,
+        lambda case: (
+            probability_that_a_bin_misses(case, binned, edges=True) > case.alpha
         ),
         2 * EXAMPLES,
     )

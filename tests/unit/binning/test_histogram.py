@@ -1,5 +1,7 @@
 """Calibration by binning: bins, counts, predictions and what is claimed of them."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -100,8 +102,62 @@ def test_edges_that_few_rows_share_are_no_bins():
     assert fit.n_bins == 4 and fit.n_boundary == 6
     assert fit.bin_counts.sum() == 94 and np.ptp(fit.bin_counts) <= 2
     assert np.isin(fit.edges[1:-1], scores).all()
-    # a new row on an edge is in the bin below
-    assert fit.assign(fit.edges[1:-1]).tolist() == [0, 1, 2]
+    # a new row on an edge is in the bin below, and nothing is claimed of it
+    with pytest.warns(dfu.RowsOnEdgesWarning, match=r"3 of 3 rows \(100.0%\)"):
+        assert fit.assign(fit.edges[1:-1]).tolist() == [0, 1, 2]
+    with pytest.warns(dfu.RowsOnEdgesWarning, match=r"1 of 2 rows \(50.0%\)"):
+        fit.predict([fit.edges[1], 0.0])
+    text = " ".join(str(fit).split())
+    assert "6 calibration rows (6.0%) share 3 edges" in text
+    assert "<= radius for rows not on an edge, in all 4 bins at once" in text
+
+
+def test_shared_edges_that_hold_much_have_bins_of_their_own():
+    """Forty scores, 25 rows each: an edge's rows are no half bin, but 2.5 % of all."""
+    atoms = np.arange(1, 41) / 41
+    scores, labels = np.repeat(atoms, 25), [0, 1] * 500
+    fit = dfu.histogram_binning(scores, labels, n_bins=10)
+    assert fit.n_boundary == 0 and fit.n_bins == 19
+    assert fit.bin_counts.tolist() == [100, 25] + [75, 25] * 8 + [75]
+    assert "Edges" not in str(fit)
+    fit.predict(scores)  # no warning: every row is in a bin
+    # where edges hold a twentieth of the rows or less, they stay out
+    scores = np.concatenate([scores, np.linspace(0.0, 1.0, 19_000)])
+    fit = dfu.histogram_binning(scores, [0, 1] * 10_000, n_bins=10)
+    assert fit.n_bins == 10
+
+
+def test_cells_of_discrete_rows_have_parts_of_their_own():
+    rng = np.random.default_rng(0)
+    probs = rng.multinomial(12, [1 / 3] * 3, size=2000) / 12
+    labels = rng.integers(0, 3, 2000)
+    fit = dfu.histogram_binning(probs, labels, n_bins=8)
+    assert fit.n_boundary <= 2000 / 20
+    assert len(set(fit.cells)) == fit.n_bins
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        bins = fit.assign(probs)
+    inside = ~fit._on_edges(probs)
+    assert (~inside).sum() == fit.n_boundary and len(caught) == (fit.n_boundary > 0)
+    counts = np.bincount(bins[inside], minlength=fit.n_bins)
+    assert counts.tolist() == fit.bin_counts.tolist()
+
+
+def test_continuous_rows_may_be_predicted_themselves():
+    """The rows that are edges are as many as there are edges: nothing to warn of."""
+    scores = np.arange(1, 100) / 100
+    fit = dfu.histogram_binning(scores, [0, 1, 0] * 33, n_bins=4)
+    assert fit.n_boundary == fit.n_edges == 3
+    fit.predict(scores)
+    with pytest.warns(dfu.RowsOnEdgesWarning, match="6 of 198 rows"):
+        fit.predict(np.tile(scores, 2))
+
+
+def test_different_edges_look_different():
+    scores = 1.0 - np.arange(1, 400) * 1e-7
+    fit = dfu.histogram_binning(scores, [0, 1, 1] * 133, n_bins=5)
+    assert len(set(fit.cells)) == 5
+    assert "(1, 1]" not in fit.cells and fit.cells[-1].endswith(", 1]")
 
 
 @pytest.mark.parametrize("value", [0.0, 0.3, 1.0])
@@ -491,13 +547,20 @@ def test_results_print_save_and_plot(rows, mode, shifted, tmp_path):
         fit.frequencies[0] = 0
 
 
-def test_summary_says_how_much_data_would_halve_the_radius(rows):
-    fit = dfu.histogram_binning(rows[0], rows[1], n_bins=4)
-    assert "about 3600 rows in place of 900 halve" in " ".join(str(fit).split())
-    four = dfu.histogram_binning(
-        np.tile(rows[0], (4, 1)), np.tile(rows[1], 4), n_bins=4
+def test_a_vacuous_table_says_so_and_how_many_rows_would_do():
+    """One row in each bin: about as many as halve Weissman's radius of the two."""
+    fit = dfu.histogram_binning([0.2, 0.7], [0, 1], scheme=[0.5], alpha=0.1)
+    text = " ".join(str(fit).split())
+    assert fit.radius.max() < 2.0 and "acuous" not in text
+    hoeffding = dfu.histogram_binning(
+        [0.2, 0.7], [0, 1], scheme=[0.5], alpha=0.1, bound="hoeffding"
     )
-    assert four.largest_radius == pytest.approx(fit.largest_radius / 2, rel=0.05)
+    text = " ".join(str(hoeffding).split())
+    assert "(vacuous: the radius is the trivial 2 in every bin)" in text
+    # sqrt(2 ln(M (2^K - 2) / alpha) / N) = 1 for N = 2 ln(40) = 7.4 rows in each bin
+    assert "about 15 rows in place of 2 would bring every bin's to 1" in text
+    fifteen = dfu.bounds.binning_weissman(7.5, 2, 2, 0.1)
+    assert 0.95 < fifteen <= 1.0
 
 
 def test_empty_bins_are_shown_as_empty():

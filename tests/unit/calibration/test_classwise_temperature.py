@@ -114,9 +114,8 @@ def test_classes_of_few_rows_share_the_temperature_of_all_rows():
     logits, labels = slices(*SHARES)
     keep = np.r_[0:8, 8:16, 16:19]  # three rows predicted as class 2
     logits, labels = logits[keep], labels[keep]
-    with pytest.warns(dfu.FitAtBoundWarning, match=r"1 of 3 classes \(2\)"):
-        alone = dfu.classwise_temperature_scaling(logits, labels)
-    assert alone.status.tolist() == [0, 0, 2]  # its three rows are all right
+    alone = dfu.classwise_temperature_scaling(logits, labels)
+    assert alone.status.tolist() == [0, 0, 4]  # its three rows are all right
     fit = dfu.classwise_temperature_scaling(logits, labels, min_rows=4)
     plain = dfu.temperature_scaling(logits, labels)
     assert fit.status.tolist() == [0, 0, 1]
@@ -126,13 +125,31 @@ def test_classes_of_few_rows_share_the_temperature_of_all_rows():
     assert fit.loss_after == pytest.approx(-np.log(losses).mean())
 
 
-def test_a_class_of_correct_rows_only_stands_at_the_bound():
+def test_a_class_without_an_error_gets_the_shared_temperature():
     logits, labels = slices(0.75, 1.0, 0.5)
-    with pytest.warns(dfu.FitAtBoundWarning, match=r"1 of 3 classes \(1\)"):
+    fit = dfu.classwise_temperature_scaling(logits, labels, bounds=(0.01, 20.0))
+    plain = dfu.temperature_scaling(logits, labels, bounds=(0.01, 20.0))
+    assert fit.temperatures[1] == plain.temperature == fit.shared_temperature
+    assert fit.std_err[1] == plain.std_err
+    assert fit.to_frame()["note"].tolist() == ["", "no error", ""]
+    assert "'no error': none among its n predictions" in " ".join(str(fit).split())
+    assert fit.predict(logits).max() < 1.0
+    # the bound is for two classes, and delta is shared by three
+    alone = dfu.classwise_temperature_scaling(
+        *slices(0.75, 0.75, 0.5), bounds=(0.1, 1.0), loss="brier", logit_range=5.0
+    )
+    shared = dfu.classwise_temperature_scaling(
+        logits, labels, bounds=(0.1, 1.0), loss="brier", logit_range=5.0
+    )
+    assert str(shared.guarantee) != "" and alone.status.tolist() == [0, 0, 0]
+
+
+def test_where_no_class_has_an_error_all_stand_at_the_bound():
+    logits, labels = slices(1.0, 1.0, 1.0)
+    with pytest.warns(dfu.FitAtBoundWarning, match=r"3 of 3 classes"):
         fit = dfu.classwise_temperature_scaling(logits, labels, bounds=(0.01, 20.0))
-    assert fit.inverse_temperatures[1] == 20.0
-    assert math.isnan(fit.std_err[1])
-    assert fit.to_frame()["note"].tolist() == ["", "at bound", ""]
+    assert fit.inverse_temperatures.tolist() == [20.0] * 3
+    logits, labels = slices(0.75, 1.0, 0.5)
     near = dfu.classwise_temperature_scaling(logits, labels, gamma=0.1)
     assert near.status[1] == 3
     assert near.inverse_temperatures[1] == 1 / near.shared_temperature + 0.1

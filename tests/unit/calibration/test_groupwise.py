@@ -135,9 +135,15 @@ def test_small_groups_use_the_pooled_map():
 def test_warnings_of_the_groups_are_gathered():
     logits, labels, _ = draws()
     groups = np.where(logits.argmax(axis=1) == labels, "right", "wrong")
-    with pytest.warns(dfu.FitAtBoundWarning, match="1 more of the groups") as caught:
-        dfu.groupwise_calibration("temperature", logits, labels, groups=groups)
+    groups[::2] = np.where(groups[::2] == "wrong", "also wrong", "right")
+    with pytest.warns(
+        dfu.FitAtBoundWarning, match="The loss falls as T grows"
+    ) as caught:
+        fit = dfu.groupwise_calibration("temperature", logits, labels, groups=groups)
     assert len(caught) == 1
+    # no error among the right ones: the temperature of all rows
+    assert dict(zip(fit.names, fit.which.tolist(), strict=True))["right"] == -1
+    assert "or without an error among them" in " ".join(str(fit).split())
 
 
 def test_weights_and_guarantee():

@@ -95,9 +95,24 @@ def test_a_row_on_which_all_curves_are_zero_becomes_uniform():
 
 
 def test_the_likelihood_of_exact_zeros_is_told_as_infinite():
-    fit = dfu.isotonic_calibration([[1.0, 0.0], [0.4, 0.6]], [1, 1])
+    fit = dfu.isotonic_calibration([[1.0, 0.0], [0.4, 0.6], [0.5, 0.5]], [1, 1, 0])
     assert fit.loss_before == np.inf
-    assert fit.loss_after == 0.0
+    assert fit.loss_after < np.inf
+
+
+def test_a_class_without_rows_keeps_its_probabilities():
+    probs = np.array([[0.6, 0.3, 0.1], [0.2, 0.6, 0.2], [0.5, 0.1, 0.4]])
+    with pytest.warns(dfu.IdentificationWarning, match=r"labelled 2 \(1 of 3 classes"):
+        fit = dfu.isotonic_calibration(probs, [0, 1, 0])
+    # curves of 0 and 1 are 1, 0, 1 and 0, 1, 0; that of 2 is the identity
+    expected = np.array([[1.0, 0.0, 0.1], [0.0, 1.0, 0.2], [1.0, 0.0, 0.4]])
+    np.testing.assert_allclose(
+        fit.predict(probs), expected / expected.sum(axis=1, keepdims=True)
+    )
+    assert fit.n_blocks[2] == 0
+    with pytest.warns(dfu.IdentificationWarning, match="labelled 0"):
+        fit = dfu.isotonic_calibration([0.3, 0.6], [1, 1])
+    np.testing.assert_allclose(fit.predict([0.3, 0.8])[:, 1], [0.3, 0.8])
 
 
 def test_probabilities_are_checked():

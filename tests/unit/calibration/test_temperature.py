@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import distfreeuq as dfu
+from distfreeuq.guarantees import at_most
 
 LOGIT_3_4 = math.log(3.0)
 
@@ -202,7 +203,7 @@ def test_to_logits_needs_a_floor(floor):
 
 
 def test_the_guarantee_says_where_the_range_came_from():
-    logits, labels = margins(5.0, 60, 20)
+    logits, labels = margins(5.0, 600, 200)
     settings = {"loss": "brier", "bounds": (0.1, 1.0)}
     measured = dfu.temperature_scaling(logits, labels, **settings).guarantee
     assert measured.kind == "excess-risk"
@@ -213,7 +214,7 @@ def test_the_guarantee_says_where_the_range_came_from():
     assert "as declared" in str(declared.guarantee.assumptions)
     # half-Brier constants: B = 1, slope 8/27 * 5; the Brier score is twice that
     expected = 2 * dfu.bounds.cts_excess_risk_tight(
-        80, 1, 0.05, alpha_bounds=(0.1, 1.0), gamma=0.0, lipschitz=5 * 8 / 27
+        800, 1, 0.05, alpha_bounds=(0.1, 1.0), gamma=0.0, lipschitz=5 * 8 / 27
     )
     assert declared.guarantee.upper == pytest.approx(float(expected))
     assert declared.guarantee.confidence == 0.95
@@ -221,10 +222,68 @@ def test_the_guarantee_says_where_the_range_came_from():
 
 def test_a_vacuous_bound_is_called_so():
     logits, labels = margins(5.0, 6, 2)
-    assert "vacuous" in dfu.temperature_scaling(logits, labels).guarantee.statement
+    few = dfu.temperature_scaling(logits, labels).guarantee
+    assert not few and "loss='brier'" not in few.reason
+    # ln(1 + exp(0.005)) = 0.69565, which T = 1000 has at most
+    assert "at this sample size, and 0.6957 needs no data" in few.reason
     logits, labels = margins(5.0, 6000, 2000)
+    brier = dfu.temperature_scaling(logits, labels, loss="brier").guarantee
+    nll = dfu.temperature_scaling(logits, labels).guarantee
+    bound = at_most(brier.upper)
+    assert not nll and f"(loss='brier' has a bound of {bound})" in nll.reason
     fit = dfu.temperature_scaling(logits, labels, loss="brier", bounds=(0.1, 1.0))
-    assert "vacuous" not in fit.guarantee.statement
+    assert fit.guarantee.upper < 0.2
+
+
+def test_temperatures_follow_the_scale_of_the_logits():
+    """Ordinary logits keep the bounds (0.001, 1000), and the others go beyond."""
+    logits, labels = margins(5.0, 60, 20)
+    plain = dfu.temperature_scaling(logits, labels)
+    assert plain.bounds == (0.001, 1000.0)
+    given = dfu.temperature_scaling(logits, labels, bounds=(0.001, 1000.0))
+    assert given.temperature == plain.temperature
+    for scale in (1e-9, 1e4, 1e9, 1e28):
+        for loss in ("nll", "brier"):
+            fit = dfu.temperature_scaling(scale * logits, labels, loss=loss)
+            # p = 3/4 at a margin of 5: T = 5 / ln 3
+            assert fit.temperature == pytest.approx(scale * 5 / math.log(3), rel=1e-6)
+    large = dfu.temperature_scaling(1e4 * logits, labels)
+    assert large.bounds == pytest.approx((0.1 / 5e4, 1000.0))
+    small = dfu.temperature_scaling(1e-4 * logits, labels)
+    assert small.bounds == pytest.approx((0.001, 100 / 5e-4))
+
+
+@pytest.mark.parametrize(
+    ("fit", "limit"),
+    [
+        (dfu.temperature_scaling, r"1e\+30"),
+        (dfu.classwise_temperature_scaling, r"1e\+30"),
+        (dfu.vector_scaling, "100000"),
+        (dfu.platt_scaling, "100000"),
+    ],
+)
+def test_logits_beyond_the_arithmetic_are_refused(fit, limit):
+    logits, labels = margins(5.0, 6, 2)
+    must = rf"'logits' parameter of {fit.__name__} must be of at most {limit} in abs"
+    with pytest.raises(dfu.InputError, match=must):
+        fit((-1e29 if limit == "100000" else -1e307) * logits, labels)
+    with pytest.raises(dfu.InputError, match="'logits' parameter of"):
+        fit(1e307 * logits, labels)
+    with pytest.raises(dfu.InputError, match=r"at most 1e\+30 in absolute value"):
+        dfu.temperature_scaling(logits, labels).predict([[1e31, 0.0]])
+
+
+def test_a_class_without_rows_is_named():
+    logits = np.array([[2.0, 0.0, 1.0], [0.0, 2.0, 1.0], [2.0, 1.0, 0.0]] * 4)
+    with pytest.warns(dfu.IdentificationWarning, match=r"labelled 2 \(1 of 3 classes"):
+        dfu.temperature_scaling(logits, [0, 1, 1] * 4)
+
+
+def test_weights_count_as_fixed():
+    logits, labels = margins(5.0, 60, 20)
+    weighted = dfu.temperature_scaling(logits, labels, sample_weight=[1, 2] * 40)
+    assert "the weights count as fixed" in " ".join(str(weighted).split())
+    assert "count as fixed" not in str(dfu.temperature_scaling(logits, labels))
 
 
 def test_weighted_rows_have_no_guarantee():
@@ -233,7 +292,7 @@ def test_weighted_rows_have_no_guarantee():
     assert not fit.guarantee
     assert "weighted" in fit.guarantee.reason
     equal = dfu.temperature_scaling(logits, labels, sample_weight=[2.5] * 8)
-    assert equal.guarantee
+    assert "weighted" not in equal.guarantee.reason
 
 
 def test_a_declared_range_must_hold_for_the_rows():
