@@ -19,6 +19,7 @@ from distfreeuq.references import (
     INDEPENDENT,
     WEIGHTS_BY_INPUTS,
 )
+from distfreeuq.theorems.draws.calibration_test_designs import calibration_test_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
 
@@ -166,6 +167,7 @@ CALIBRATION_TEST = Theorem(
     ),
     assumptions=(INDEPENDENT, ASSESSED_ELSEWHERE, WEIGHTS_BY_INPUTS),
     family=FAMILY,
+    designs=calibration_test_designs,
     experiments=(
         Experiment("three classes, n = 30", partial(p_values, n=30), VALID, batch=50),
         Experiment(

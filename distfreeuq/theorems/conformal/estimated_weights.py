@@ -23,6 +23,7 @@ from distfreeuq.references import PODKOPAEV_RAMDAS_2021
 from distfreeuq.theorems.conformal.known_weights import BASICS, draw_sets
 from distfreeuq.theorems.conformal.split_coverage import FAMILY, covers
 from distfreeuq.theorems.draws.calibration_draws import scored_draws, simplex_rows
+from distfreeuq.theorems.draws.weight_designs import union_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
 
@@ -328,6 +329,7 @@ UNION = Theorem(
     ),
     assumptions=BASICS,
     family=FAMILY,
+    designs=union_designs,
     experiments=(
         Experiment(
             "public: BBSE on the same rows, n = m = 300",

@@ -20,6 +20,7 @@ from distfreeuq.label_shift.inference.delta_method import (
 )
 from distfreeuq.label_shift.inference.shift_test import compare_counts
 from distfreeuq.label_shift.linear_solution import solve
+from distfreeuq.theorems.draws.weight_designs import shift_test_designs
 from distfreeuq.theorems.draws.weight_draws import (
     GOOD,
     SOURCE,
@@ -278,6 +279,7 @@ NO_SHIFT = Theorem(
     ),
     assumptions=ASSUMPTIONS,
     family=FAMILY,
+    designs=shift_test_designs,
     experiments=(
         *(
             Experiment(
