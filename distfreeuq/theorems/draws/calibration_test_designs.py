@@ -69,7 +69,7 @@ def calibration_test_designs(
         "scheme": str(generator.choice(["equal-width", "uniform-mass"])),
         "points": np.abs(points),
         "weights": weights,
-        "level": float(generator.choice([0.1, 0.2, 0.5])),
+        "level": float(generator.choice([0.03, 0.1, 0.2, 0.5])),
     }
     return Design(
         settings,

@@ -14,6 +14,7 @@ import numpy as np
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
 from distfreeuq.conformal.label_shift_sets import label_shift_conformal
 from distfreeuq.label_shift.confusion_estimators import bbse
+from distfreeuq.label_shift.inference.regions import Box
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.designs import Design
 
@@ -114,24 +115,29 @@ def union_draw(
     alpha: float,
     delta: float,
     confidences: FloatMatrix,
-    robust: bool = True,
+    no_shift: bool = False,
 ) -> dict[str, BoolArray]:
     """Estimate and calibrate on the same rows; the new row is one more of the target.
 
     A row's probabilities are those of its prediction: the score of class j is a number
-    for every (prediction, class).
+    for every (prediction, class). With `no_shift` the region is
+    of one point, equal weights, and need not hold the true ones.
     """
     covered = np.empty(n_draws, dtype=np.bool_)
+    equal = np.ones(len(confidences))
     for i in range(n_draws):
         predicted, labels = sample(generator, setting, "source", setting["n"])
         new, new_labels = sample(generator, setting, "target", setting["m"] + 1)
         probs = confidences[predicted]
+        estimate: Any = Box(equal, equal, True)
+        if not no_shift:
+            estimate = bbse(probs, labels, confidences[new[:-1]])
         fit = label_shift_conformal(
             probs,
             labels,
-            bbse(probs, labels, confidences[new[:-1]]),
+            estimate,
             alpha=alpha,
-            robust=robust,
+            robust=True,
             delta=delta,
             score="lac",
             rng=generator,
@@ -141,7 +147,7 @@ def union_draw(
     return {"covered": covered}
 
 
-def union_designs(generator: np.random.Generator, *, robust: bool = True) -> Design:
+def union_designs(generator: np.random.Generator, *, no_shift: bool = False) -> Design:
     """Return a setting in which union sets must cover 1 - alpha - delta."""
     setting = random_setting(generator)
     k = setting["source"].size
@@ -153,7 +159,7 @@ def union_designs(generator: np.random.Generator, *, robust: bool = True) -> Des
     return Design(
         setting | options,
         Claim("covered", at_least=max(0.0, 1.0 - alpha - delta)),
-        draw=partial(union_draw, setting=setting, robust=robust, **options),
+        draw=partial(union_draw, setting=setting, no_shift=no_shift, **options),
     )
 
 
