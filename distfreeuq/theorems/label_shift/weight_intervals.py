@@ -56,13 +56,15 @@ def public_intervals(
     *,
     fit: Fit,
     n: int,
+    m: int | None = None,
     scenario: str = "three-gaussians",
     method: str = "asymptotic",
 ) -> dict[str, BoolArray]:
     """Ask whether ``fit(...).confint(alpha, method)`` holds each weight."""
     weight = true_weight(scenario)
     held = []
-    for pair in pairs(generator, n_draws, scenario=scenario, n=n, m=n):
+    sizes = {"n": n, "m": n if m is None else m}
+    for pair in pairs(generator, n_draws, scenario=scenario, **sizes):
         ends = fit(*pair).confint(ALPHA, method, n_boot=199, rng=generator)
         held.append(within(ends, weight))
     return by_class(held)
@@ -74,10 +76,12 @@ def count_intervals(
     *,
     interval: Interval,
     n: int,
+    m: int | None = None,
     conditional: FloatMatrix = GOOD,
 ) -> dict[str, BoolArray]:
     """Ask the same of intervals of confusion matrices, drawn as counts."""
-    drawn = confusions(generator, n_draws, conditional=conditional, n=n, m=n)
+    sizes = {"n": n, "m": n if m is None else m}
+    drawn = confusions(generator, n_draws, conditional=conditional, **sizes)
     return by_class([within(interval(c), WEIGHT) for c in drawn])
 
 
@@ -210,6 +214,15 @@ INTERVALS = Theorem(
             partial(count_intervals, interval=delta_method, n=20_000),
             covers_each(0.02),
             batch=1000,
+        ),
+        *(
+            Experiment(
+                f"counts, n = {n}, m = {m}",
+                partial(count_intervals, interval=delta_method, n=n, m=m),
+                covers_each(0.03),
+                batch=1000,
+            )
+            for n, m in ((20_000, 1000), (2000, 50_000))
         ),
     ),
     controls=tuple(
