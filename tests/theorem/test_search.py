@@ -15,8 +15,8 @@ from distfreeuq import theorems
 from distfreeuq.label_shift.confusion_estimators import bbse
 from distfreeuq.label_shift.inference.regions import Polytope
 from distfreeuq.theorems.draws import (
+    assessment_designs,
     bin_designs,
-    calibration_test_designs,
     pac_designs,
     set_designs,
     weight_designs,
@@ -164,7 +164,7 @@ PLANTED = {
         20,
     ),
     "observed error not among those compared": (
-        partial(calibration_test_designs.calibration_test_designs, own_counts=False),
+        partial(assessment_designs.calibration_test_designs, own_counts=False),
         24,
     ),
 }

@@ -19,7 +19,7 @@ from distfreeuq.references import (
     INDEPENDENT,
     WEIGHTS_BY_INPUTS,
 )
-from distfreeuq.theorems.draws.calibration_test_designs import calibration_test_designs
+from distfreeuq.theorems.draws.assessment_designs import calibration_test_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
 

@@ -447,6 +447,12 @@ VARIATION = Theorem(
             batch=20,
         ),
         Experiment(
+            "public: the bound stated, BBSE, n = 1000, m = 200",
+            partial(stated, n=1000, m=200, delta=0.1),
+            (Claim("statement true", at_least=0.9, tolerance=0.1),),
+            batch=20,
+        ),
+        Experiment(
             "the bound over random boxes and points",
             variation_bound,
             (Claim("bound below the total variation", at_most=0.0),),
