@@ -1,11 +1,11 @@
-"""Command line: ``python -m distfreeuq demo`` and ``python -m distfreeuq verify``."""
+"""Command line: ``python -m distfreeuq demo``, ``verify`` and ``search``."""
 
 import argparse
 from collections.abc import Sequence
 
 from distfreeuq import demo
 from distfreeuq._version import __version__
-from distfreeuq.theorems.engine import command as verify
+from distfreeuq.theorems.engine import command
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,7 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     show = commands.add_parser("demo", help="run the main job on embedded data")
     show.add_argument("--figures", default="figures", help="folder for the figures")
     show.set_defaults(run=_demo)
-    verify.add_parser(commands)
+    command.add_parser(commands)
+    command.add_search_parser(commands)
     options = parser.parse_args(arguments)
     code: int = options.run(options)
     return code

@@ -200,11 +200,13 @@ def simulations() -> Figures:
     excess, curves = excess_risks(sizes, n_draws=60)
     coverages = repeated_coverage(n_rep=200)
     theorem = theorems.verify("split-coverage-exact", rng=0)
+    searched = theorems.search("split-coverage", n_designs=50, rng=0)
     return {
         "replicate_histogram": lambda: plots.replicate_histogram(
             coverages["label-shift weights"], what="coverage"
         ),
         "theorem_checks": theorem.plot,
+        "search_designs": searched.plot,
         "coverage_histogram": lambda: plots.coverage_histogram(coverages, 0.9),
         "bounds_against_n": lambda: plots.bounds_against_n(
             sizes, errors, radii, what="largest error of 10 bins"

@@ -44,7 +44,7 @@ from distfreeuq.plots.style import (
     SKY,
     new_axes,
 )
-from distfreeuq.plots.theorem_figures import theorem_checks
+from distfreeuq.plots.theorem_figures import search_designs, theorem_checks
 from distfreeuq.plots.weight_figures import density_ratio_weights, importance_weights
 
 __all__ = [
@@ -79,6 +79,7 @@ __all__ = [
     "reliability_change",
     "reliability_diagram",
     "replicate_histogram",
+    "search_designs",
     "set_sizes",
     "theorem_checks",
 ]

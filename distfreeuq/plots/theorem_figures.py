@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from distfreeuq.theorems.engine.results import TheoremResult
+    from distfreeuq.theorems.engine.search_results import SearchResult
 
 _VERDICTS = {"holds": BLUE, "violated": RED, "undecided": ORANGE}
 # Height of a row in inches.
@@ -41,6 +42,42 @@ def theorem_checks(result: TheoremResult, *, ax: Axes | None = None) -> Axes:
     if len(result.theorems) == 1:
         return _one_theorem(result, frame, ax)
     return _many_theorems(frame, ax)
+
+
+def search_designs(result: SearchResult, *, ax: Axes | None = None) -> Axes:
+    """Draw how far the worst designs of a search are from violating the claim.
+
+    Parameters
+    ----------
+    result : SearchResult
+    ax : matplotlib Axes, optional
+
+    Notes
+    -----
+    A row per design, the distance of its probability from what is claimed: to the left
+    of 0 is violated. Dots are exact; lines are intervals from fresh draws.
+    """
+    frame = result.to_frame()
+    ax = new_axes(ax, width=7.0, height=1.3 + _ROW * len(frame), grid="x")
+    side = np.where(frame["sense"] == "<=", -1.0, 1.0)
+    rows = np.arange(len(frame))
+    for violated, color in ((False, BLUE), (True, RED)):
+        some = (frame["violated"] == violated).to_numpy()
+        if some.any():
+            at, low, high = (
+                (side * (frame[name] - frame["bound"]))[some]
+                for name in ("estimate", "low", "high")
+            )
+            ax.hlines(rows[some], low, high, color=color, linewidth=2.0)
+            label = "violated" if violated else "not violated"
+            ax.plot(at, rows[some], "o", color=color, markersize=5, label=label)
+    ax.axvline(0.0, color="black", linewidth=1.2, label="claimed")
+    names = [f"design {number}" for number in frame["number"]]
+    ax.set_yticks(rows, names, fontsize="small")
+    ax.set_ylim(len(frame) - 0.4, -0.6)
+    ax.set_xlabel("probability, distance from the claim (left: violated)")
+    _legend(ax, f"{result.theorem.name}: worst of {result.n_designs} designs")
+    return ax
 
 
 def _one_theorem(result: TheoremResult, frame: pd.DataFrame, ax: Axes | None) -> Axes:

@@ -27,8 +27,12 @@ Users hand a `Theorem` to `register`. Either way it takes:
 4. Controls: the same experiment with something broken that is named, or an assumption
    violated. At least one claim of each must be refuted; the defect must exceed the
    tolerance.
-5. `Theorem` (name, title, reference, statement, assumptions, experiments, controls,
-   family).
+5. Designs: ``designs(generator)`` returns a random `Design`, a situation in which the
+   theorem must hold, with its probability as a finite sum where that can be had, else
+   with a ``draw``. ``search("split-coverage", budget=60)`` and ``python -m distfreeuq
+   search NAME`` look among them for a counterexample. They are in ``draws``.
+6. `Theorem` (name, title, reference, statement, assumptions, experiments, controls,
+   family, designs).
 
 ``functools.partial`` of module-level functions makes experiments out of parameters.
 `tests/theorem/test_registry.py` decides every theorem.
@@ -36,19 +40,25 @@ Users hand a `Theorem` to `register`. Either way it takes:
 
 from distfreeuq.theorems.engine.checking import verify, verify_all
 from distfreeuq.theorems.engine.claims import Claim
+from distfreeuq.theorems.engine.designs import Design
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
 from distfreeuq.theorems.engine.registry import get, names, register, unregister
 from distfreeuq.theorems.engine.results import TheoremResult
+from distfreeuq.theorems.engine.search_results import SearchResult
+from distfreeuq.theorems.engine.searching import search
 
 __all__ = [
     "Claim",
+    "Design",
     "Experiment",
+    "SearchResult",
     "Theorem",
     "TheoremResult",
     "as_event",
     "get",
     "names",
     "register",
+    "search",
     "unregister",
     "verify",
     "verify_all",

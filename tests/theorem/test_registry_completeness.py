@@ -160,6 +160,7 @@ def results():
     yield metrics.reliability(ONE, HITS)
     yield metrics.reliability(ONE, HITS, sample_weight=RATIO)
     yield theorems.verify("verdict-error", n_sim=10)
+    yield theorems.search("pac-coverage", n_designs=2, rng=0)
 
 
 # ----------------------------------------------------------------------- the tests

@@ -18,6 +18,7 @@ from distfreeuq.references import (
     IID,
     INDEPENDENT,
 )
+from distfreeuq.theorems.draws.assessment_designs import calibration_test_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
 
@@ -162,6 +163,7 @@ CALIBRATION_TEST = Theorem(
     ),
     assumptions=(INDEPENDENT, ASSESSED_ELSEWHERE),
     family=FAMILY,
+    designs=calibration_test_designs,
     experiments=(
         Experiment("three classes, n = 30", partial(p_values, n=30), VALID, batch=50),
         Experiment(

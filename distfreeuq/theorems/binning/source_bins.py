@@ -17,6 +17,7 @@ from distfreeuq.references import (
     FITTED_ELSEWHERE,
     PODKOPAEV_RAMDAS_2021,
 )
+from distfreeuq.theorems.draws.bin_designs import source_bin_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
@@ -212,6 +213,7 @@ THEOREM_3 = Theorem(
     ),
     assumptions=(CALIBRATION_IID, FITTED_ELSEWHERE, FIXED_BINS),
     family=FAMILY,
+    designs=source_bin_designs,
     experiments=(
         *(
             Experiment(

@@ -26,6 +26,7 @@ from distfreeuq.scenarios.finite import FiniteScenario
 from distfreeuq.scenarios.scenario import Domain
 from distfreeuq.theorems.binning.reweighting import conditional
 from distfreeuq.theorems.binning.source_bins import FAMILY, fails
+from distfreeuq.theorems.draws.bin_designs import target_bin_designs
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
 
@@ -168,6 +169,7 @@ THEOREM_4 = Theorem(
     ),
     assumptions=(LABEL_SHIFT, CALIBRATION_IID, FITTED_ELSEWHERE),
     family=FAMILY,
+    designs=target_bin_designs,
     experiments=(
         *(
             Experiment(

@@ -34,6 +34,7 @@ from distfreeuq.theorems.draws.calibration_draws import (
     scenario_rows,
     scored_draws,
 )
+from distfreeuq.theorems.draws.set_designs import label_conditional_designs
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
 ALPHAS = (0.2, 0.1, 0.05)
@@ -138,6 +139,7 @@ COVERAGE = Theorem(
     ),
     assumptions=(LABEL_SHIFT, CLASS_EXCHANGEABLE, CHOSEN_ELSEWHERE),
     family=FAMILY,
+    designs=label_conditional_designs,
     experiments=(
         Experiment(
             "public: three Gaussians, class 1, n = 40",

@@ -23,6 +23,7 @@ from distfreeuq.references import PODKOPAEV_RAMDAS_2021
 from distfreeuq.theorems.conformal.known_weights import BASICS, draw_sets
 from distfreeuq.theorems.conformal.split_coverage import FAMILY, covers
 from distfreeuq.theorems.draws.calibration_draws import scored_draws, simplex_rows
+from distfreeuq.theorems.draws.weight_designs import union_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
 
@@ -112,27 +113,29 @@ def union(
     n_draws: int,
     *,
     n: int,
+    m: int | None = None,
     alpha: float,
     delta: float,
     blunt: bool = False,
 ) -> dict[str, BoolArray]:
-    """Take the region from the calibration rows themselves and n target rows."""
+    """Take the region from the calibration rows themselves and m target rows, or n."""
+    m = n if m is None else m
     covered = np.empty(n_draws, dtype=np.bool_)
     for i in range(n_draws):
         x, labels = TOY.sample(n, "source", rng=generator)
-        new, new_labels = TOY.sample(n + 1, "target", rng=generator)
+        new, new_labels = TOY.sample(m + 1, "target", rng=generator)
         probs, new_probs = probs_of(x, blunt=blunt), probs_of(new, blunt=blunt)
         fit = label_shift_conformal(
             probs,
             labels,
-            bbse(probs, labels, new_probs[:n]),
+            bbse(probs, labels, new_probs[:m]),
             alpha=alpha,
             robust=True,
             delta=delta,
             rng=generator,
         )
-        sets = fit.predict(new_probs[n:], rng=generator)
-        covered[i] = sets.mask[0, new_labels[n]]
+        sets = fit.predict(new_probs[m:], rng=generator)
+        covered[i] = sets.mask[0, new_labels[m]]
     return {"covered": covered}
 
 
@@ -206,12 +209,17 @@ def separated(
 
 
 def stated(
-    generator: np.random.Generator, n_draws: int, *, n: int, delta: float
+    generator: np.random.Generator,
+    n_draws: int,
+    *,
+    n: int,
+    m: int | None = None,
+    delta: float,
 ) -> dict[str, BoolArray]:
     """Return whether what a fit with ``independent=True`` states is true."""
     true = np.empty(n_draws, dtype=np.bool_)
     for i in range(n_draws):
-        estimate = estimated(bbse, generator, n)
+        estimate = estimated(bbse, generator, n, m)
         x, labels = TOY.sample(50, "source", rng=generator)
         fit = label_shift_conformal(
             probs_of(x),
@@ -259,10 +267,12 @@ def variation_bound(
     return {"bound below the total variation": below}
 
 
-def estimated(estimator: Any, generator: np.random.Generator, m: int) -> Any:
-    """Return an estimate from m rows of each domain."""
-    x, labels = TOY.sample(m, "source", rng=generator)
-    new, _ = TOY.sample(m, "target", rng=generator)
+def estimated(
+    estimator: Any, generator: np.random.Generator, n: int, m: int | None = None
+) -> Any:
+    """Return an estimate from n rows of the source and m of the target, or n."""
+    x, labels = TOY.sample(n, "source", rng=generator)
+    new, _ = TOY.sample(n if m is None else m, "target", rng=generator)
     return estimator(probs_of(x), labels, probs_of(new))
 
 
@@ -285,6 +295,15 @@ LIMIT = Theorem(
             partial(plug_in, n=500, m=500, alpha=0.1),
             covers(0.1, 0.03),
             batch=200,
+        ),
+        *(
+            Experiment(
+                f"public: BBSE, n = {n}, m = {m}",
+                partial(plug_in, n=n, m=m, alpha=0.1),
+                covers(0.1, 0.04),
+                batch=200,
+            )
+            for n, m in ((1000, 200), (200, 1000))
         ),
         Experiment(
             "equal weights with noise of 1e-6, n = 9",
@@ -328,12 +347,22 @@ UNION = Theorem(
     ),
     assumptions=BASICS,
     family=FAMILY,
+    designs=union_designs,
     experiments=(
         Experiment(
             "public: BBSE on the same rows, n = m = 300",
             partial(union, n=300, alpha=0.1, delta=0.05),
             covers(0.15, 0.04),
             batch=40,
+        ),
+        *(
+            Experiment(
+                f"public: BBSE on the same rows, n = {n}, m = {m}",
+                partial(union, n=n, m=m, alpha=0.1, delta=0.05),
+                covers(0.15, 0.05),
+                batch=40,
+            )
+            for n, m in ((300, 40), (60, 600))
         ),
         Experiment(
             "public: nearly singular confusion, n = m = 300",
@@ -415,6 +444,12 @@ VARIATION = Theorem(
             "public: the bound stated, BBSE, n = m = 1000",
             partial(stated, n=1000, delta=0.1),
             (Claim("statement true", at_least=0.9, tolerance=0.06),),
+            batch=20,
+        ),
+        Experiment(
+            "public: the bound stated, BBSE, n = 1000, m = 200",
+            partial(stated, n=1000, m=200, delta=0.1),
+            (Claim("statement true", at_least=0.9, tolerance=0.1),),
             batch=20,
         ),
         Experiment(

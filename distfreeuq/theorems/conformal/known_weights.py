@@ -36,6 +36,7 @@ from distfreeuq.theorems.draws.calibration_draws import (
     scenario_rows,
     scored_draws,
 )
+from distfreeuq.theorems.draws.set_designs import label_shift_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
 
@@ -206,6 +207,7 @@ COVERAGE = Theorem(
     statement="P(Y in C(X)) >= 1 - alpha for a new target row, with w = q/p known.",
     assumptions=ASSUMPTIONS,
     family=FAMILY,
+    designs=label_shift_designs,
     experiments=(
         Experiment(
             "public: three Gaussians, n = 60",

@@ -23,6 +23,10 @@ from distfreeuq.theorems.conformal.known_weights import ASSUMPTIONS, BASICS
 from distfreeuq.theorems.conformal.split_coverage import FAMILY
 from distfreeuq.theorems.conformal.training_conditional import reach
 from distfreeuq.theorems.draws.calibration_draws import PowerScores
+from distfreeuq.theorems.draws.pac_designs import (
+    label_conditional_pac_designs,
+    label_shift_pac_designs,
+)
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
@@ -130,6 +134,7 @@ LABEL_CONDITIONAL = Theorem(
     ),
     assumptions=BASICS,
     family=FAMILY,
+    designs=label_conditional_pac_designs,
     experiments=(
         Experiment(
             "public: three classes, n = 300",
@@ -195,6 +200,7 @@ WEIGHTED = Theorem(
     ),
     assumptions=ASSUMPTIONS,
     family=FAMILY,
+    designs=label_shift_pac_designs,
     experiments=(
         *(
             Experiment(

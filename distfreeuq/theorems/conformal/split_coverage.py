@@ -36,6 +36,7 @@ from distfreeuq.theorems.draws.calibration_draws import (
     scored_draws,
     simplex_rows,
 )
+from distfreeuq.theorems.draws.set_designs import split_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
@@ -179,6 +180,7 @@ COVERAGE = Theorem(
     statement="P(Y in C(X)) >= 1 - alpha for a new row, whatever classifier and score.",
     assumptions=(EXCHANGEABLE, CHOSEN_ELSEWHERE),
     family=FAMILY,
+    designs=split_designs,
     experiments=(
         Experiment(
             "public: over-confident classifier, n = 20",

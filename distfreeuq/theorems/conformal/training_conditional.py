@@ -15,6 +15,7 @@ from distfreeuq.conformal.split_sets import split_conformal
 from distfreeuq.references import CHOSEN_ELSEWHERE, NEW_ROW_IID, VOVK_2012
 from distfreeuq.theorems.conformal.split_coverage import FAMILY
 from distfreeuq.theorems.draws.calibration_draws import simplex_rows
+from distfreeuq.theorems.draws.pac_designs import split_pac_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
@@ -199,6 +200,7 @@ PAC = Theorem(
     ),
     assumptions=(NEW_ROW_IID, CHOSEN_ELSEWHERE),
     family=FAMILY,
+    designs=split_pac_designs,
     experiments=(
         Experiment(
             "public: n = 60, alpha = 0.1, delta = 0.1",

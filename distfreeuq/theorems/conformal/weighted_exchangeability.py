@@ -28,6 +28,8 @@ from distfreeuq.theorems.draws.calibration_draws import (
     exactly,
     overshoot,
 )
+from distfreeuq.theorems.draws.pac_designs import covariate_shift_pac_designs
+from distfreeuq.theorems.draws.set_designs import covariate_shift_designs
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
 ASSUMPTIONS = (COVARIATE_SHIFT, KNOWN_DENSITY_RATIO, IID, CHOSEN_ELSEWHERE)
@@ -188,6 +190,7 @@ COVERAGE = Theorem(
     ),
     assumptions=ASSUMPTIONS,
     family=FAMILY,
+    designs=covariate_shift_designs,
     experiments=(
         *(
             Experiment(
@@ -248,6 +251,7 @@ PAC = Theorem(
     ),
     assumptions=(*ASSUMPTIONS, WEIGHT_BOUND),
     family=FAMILY,
+    designs=covariate_shift_pac_designs,
     experiments=tuple(
         Experiment(
             f"public: n = {n}, confidence = {confidence}",

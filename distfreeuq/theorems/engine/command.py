@@ -1,4 +1,4 @@
-"""``python -m distfreeuq verify``: the checker on the command line."""
+"""``python -m distfreeuq verify`` and ``search``: the checker on the command line."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from distfreeuq.exceptions import InputError
 from distfreeuq.theorems.engine import registry
 from distfreeuq.theorems.engine.checking import verify
 from distfreeuq.theorems.engine.results import TheoremResult
+from distfreeuq.theorems.engine.searching import search
 
 USAGE_ERROR = 2
 """The exit code for wrong usage, which is argparse's own too."""
@@ -63,6 +64,53 @@ def add_parser(
     parser.add_argument(
         "--list", action="store_true", help="list the theorems, check nothing"
     )
+
+
+def add_search_parser(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+) -> None:
+    """Add the command ``search``, which `run_search` runs."""
+    parser = commands.add_parser(
+        "search",
+        help="search for a counterexample to a theorem",
+        description=(
+            "Try random designs, and judge the worst afresh. Exit code 0: no "
+            "counterexample was found, which proves nothing. 1: a design violates the "
+            "theorem. 2: wrong usage."
+        ),
+    )
+    parser.set_defaults(run=run_search)
+    parser.add_argument("name", metavar="NAME", help="the theorem")
+    parser.add_argument(
+        "--budget", type=float, default=60.0, metavar="SECONDS", help="default 60"
+    )
+    parser.add_argument(
+        "--designs", type=int, metavar="N", help="designs to try, whatever the time"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="processes; -1: all cores"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="default 0")
+    parser.add_argument("--quiet", action="store_true", help="show no progress bar")
+
+
+def run_search(options: argparse.Namespace) -> int:
+    """Search, print the worst designs, and return the exit code."""
+    try:
+        result = search(
+            options.name,
+            options.budget,
+            n_designs=options.designs,
+            rng=options.seed,
+            n_jobs=options.jobs,
+            progress=not options.quiet,
+        )
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return USAGE_ERROR
+    print(result.summary().as_text())
+    print(f"\n{result!r}")
+    return int(result.violated)
 
 
 def run(options: argparse.Namespace) -> int:

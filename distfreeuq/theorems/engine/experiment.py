@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import BoolArray, FloatArray
 from distfreeuq.exceptions import DistFreeError
 from distfreeuq.theorems.engine.claims import Claim
+
+if TYPE_CHECKING:
+    from distfreeuq.theorems.engine.designs import Designs
 
 Draw = Callable[[np.random.Generator, int], Mapping[str, BoolArray]]
 """``draw(generator, n)``: n independent draws, for each event (n,) of did it happen."""
@@ -96,6 +100,9 @@ class Theorem:
         must be refuted, or the experiments could not have noticed an error.
     family : str, default "own"
         Heading under which tables list it.
+    designs : callable, optional
+        ``designs(generator)`` returns a random `Design` in which the theorem must hold;
+        `search` looks among them for one in which it does not.
 
     Examples
     --------
@@ -130,6 +137,7 @@ class Theorem:
     experiments: tuple[Experiment, ...]
     controls: tuple[Experiment, ...] = ()
     family: str = "own"
+    designs: Designs | None = None
 
     def __post_init__(self) -> None:
         """Reject what could not be looked up, or reproduced."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from distfreeuq._base import printing
 from distfreeuq._base.printing import Table
 from distfreeuq.theorems.engine.results import ClaimRecord, TheoremResult
+from distfreeuq.theorems.engine.search_results import DesignRecord, SearchResult
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
@@ -42,6 +43,39 @@ def theorem_summary(result: TheoremResult, *, seconds: bool) -> Summary:
     notes.append(("Verdicts", _reading(result.claims)))
     notes.append(("Error", result.guarantee.statement))
     return printing.summarise(title, facts, tables, notes)
+
+
+def search_summary(result: SearchResult) -> Summary:
+    """Return the worst designs, and their parameters in words."""
+    facts = [
+        ("Theorem", result.theorem.name),
+        ("Found", "violated" if result.violated else "no counterexample"),
+        ("Designs tried", str(result.n_designs)),
+        ("Without simulation", str(result.n_exact)),
+        ("Seed", str(result.seed)),
+        ("Draws of the screening", str(result.n_draws)),
+    ]
+    rows = [
+        [
+            str(one.number),
+            str(one),
+            f"{one.estimate:.6f}" if one.exact else f"{one.estimate:.4f}",
+            "exact" if one.exact else f"[{one.low:.4f}, {one.high:.4f}]",
+            "none" if one.exact else str(one.draws),
+            "violated" if one.violated else "not violated",
+        ]
+        for one in result.worst
+    ]
+    headers = ["design", "claim", "probability", "interval", "fresh draws", "verdict"]
+    notes = [(f"Design {one.number}", _parameters(one)) for one in result.worst]
+    notes.append(("States", result.theorem.statement))
+    notes.append(("Error", result.guarantee.statement))
+    title = f"Search for a counterexample: {result.theorem.title}"
+    return printing.summarise(title, facts, [Table(headers, rows)], notes)
+
+
+def _parameters(one: DesignRecord) -> str:
+    return one.parameters + "."
 
 
 def _n_draws(result: TheoremResult) -> int:

@@ -100,11 +100,12 @@ def coverage(
     *,
     intervals: Intervals,
     n: int,
+    m: int | None = None,
     change: Change | None = None,
 ) -> dict[str, BoolArray]:
     """Ask whether intervals hold each weight."""
     truth = true_weight("three-gaussians")
-    drawn = pairs(generator, n_draws, n=n, m=n, change=change)
+    drawn = pairs(generator, n_draws, n=n, m=n if m is None else m, change=change)
     return by_class([within(intervals(pair), truth) for pair in drawn])
 
 
@@ -273,20 +274,30 @@ INTERVALS = Theorem(
     ),
     assumptions=(*ASSUMPTIONS, CALIBRATED_OR_BCTS, TOLD_APART),
     family=FAMILY,
-    experiments=tuple(
+    experiments=(
+        *(
+            Experiment(
+                name,
+                partial(
+                    coverage, intervals=partial(intervals_of, fit), n=800, change=change
+                ),
+                COVERS,
+                batch=25,
+            )
+            for name, fit, change in (
+                ("calibrated classifier, mean predictions", uncalibrated, None),
+                ("calibrated classifier, label frequencies", with_labels, None),
+                ("over-confident classifier, BCTS", mlls, overconfident),
+            )
+        ),
         Experiment(
-            name,
+            "calibrated classifier, mean predictions, n = 500, m = 2000",
             partial(
-                coverage, intervals=partial(intervals_of, fit), n=800, change=change
+                coverage, intervals=partial(intervals_of, uncalibrated), n=500, m=2000
             ),
             COVERS,
             batch=25,
-        )
-        for name, fit, change in (
-            ("calibrated classifier, mean predictions", uncalibrated, None),
-            ("calibrated classifier, label frequencies", with_labels, None),
-            ("over-confident classifier, BCTS", mlls, overconfident),
-        )
+        ),
     ),
     controls=(
         Experiment(

@@ -27,6 +27,7 @@ from distfreeuq.label_shift.inference.shift_test import (
 )
 from distfreeuq.label_shift.linear_solution import solve
 from distfreeuq.label_shift.maximum_likelihood import mlls
+from distfreeuq.theorems.draws.weight_designs import shift_test_designs
 from distfreeuq.theorems.draws.weight_draws import (
     GOOD,
     SOURCE,
@@ -62,13 +63,15 @@ def public_intervals(
     *,
     fit: Fit,
     n: int,
+    m: int | None = None,
     scenario: str = "three-gaussians",
     method: str = "asymptotic",
 ) -> dict[str, BoolArray]:
     """Ask whether ``fit(...).confint(alpha, method)`` holds each weight."""
     weight = true_weight(scenario)
     held = []
-    for pair in pairs(generator, n_draws, scenario=scenario, n=n, m=n):
+    m = n if m is None else m
+    for pair in pairs(generator, n_draws, scenario=scenario, n=n, m=m):
         ends = fit(*pair).confint(ALPHA, method, n_boot=199, rng=generator)
         held.append(within(ends, weight))
     return by_class(held)
@@ -80,10 +83,12 @@ def count_intervals(
     *,
     interval: Interval,
     n: int,
+    m: int | None = None,
     conditional: FloatMatrix = GOOD,
 ) -> dict[str, BoolArray]:
     """Ask the same of intervals of confusion matrices, drawn as counts."""
-    drawn = confusions(generator, n_draws, conditional=conditional, n=n, m=n)
+    m = n if m is None else m
+    drawn = confusions(generator, n_draws, conditional=conditional, n=n, m=m)
     return by_class([within(interval(c), WEIGHT) for c in drawn])
 
 
@@ -159,13 +164,15 @@ def anderson_rubin(
     *,
     accuracy: float,
     n: int,
+    m: int | None = None,
     df: int | None = None,
 ) -> dict[str, BoolArray]:
     """Ask whether the region {w : statistic <= chi^2} holds all weights.
 
     With `df`, of so many degrees of freedom in place of the package's own.
     """
-    drawn = confusions(generator, n_draws, conditional=of_accuracy(accuracy), n=n, m=n)
+    m = n if m is None else m
+    drawn = confusions(generator, n_draws, conditional=of_accuracy(accuracy), n=n, m=m)
     held = np.empty(n_draws, dtype=np.bool_)
     for i, confusion in enumerate(drawn):
         test = AndersonRubin(confusion)
@@ -301,6 +308,15 @@ INTERVALS = Theorem(
             batch=1000,
         ),
         with_rare_confusions("rare confusions, n = 500, m = 10000", score),
+        *(
+            Experiment(
+                f"counts, n = {n}, m = {m}",
+                partial(count_intervals, interval=delta_method, n=n, m=m),
+                covers_each(0.03),
+                batch=1000,
+            )
+            for n, m in ((20_000, 1000), (2000, 50_000))
+        ),
     ),
     controls=(
         with_rare_confusions("delta method, rare confusions", delta_method),
@@ -334,14 +350,22 @@ ANDERSON_RUBIN = Theorem(
     ),
     assumptions=ASSUMPTIONS,
     family=FAMILY,
-    experiments=tuple(
+    experiments=(
+        *(
+            Experiment(
+                f"accuracy {accuracy:.3g}, n = m = 20000",
+                partial(anderson_rubin, accuracy=accuracy, n=20_000),
+                HOLDS_ALL,
+                batch=2000,
+            )
+            for accuracy in (1 / 3, 0.34, 0.9)
+        ),
         Experiment(
-            f"accuracy {accuracy:.3g}, n = m = 20000",
-            partial(anderson_rubin, accuracy=accuracy, n=20_000),
-            HOLDS_ALL,
-            batch=2000,
-        )
-        for accuracy in (1 / 3, 0.34, 0.9)
+            "accuracy 0.6, n = 20000, m = 2000",
+            partial(anderson_rubin, accuracy=0.6, n=20_000, m=2000),
+            (Claim("holds all", equals=1.0 - ALPHA, tolerance=0.04),),
+            batch=1000,
+        ),
     ),
     controls=(
         Experiment(
@@ -374,6 +398,7 @@ NO_SHIFT = Theorem(
     ),
     assumptions=ASSUMPTIONS,
     family=FAMILY,
+    designs=shift_test_designs,
     experiments=(
         *(
             Experiment(

@@ -19,6 +19,7 @@ from distfreeuq.label_shift.inference.finite_sample_regions import (
 )
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.linear_solution import invertibility, solve
+from distfreeuq.theorems.draws.weight_designs import region_designs
 from distfreeuq.theorems.draws.weight_draws import (
     GOOD,
     SINGULAR,
@@ -136,6 +137,7 @@ POLYTOPE = Theorem(
     ),
     assumptions=ASSUMPTIONS,
     family=FAMILY,
+    designs=region_designs,
     experiments=(
         *(
             Experiment(
@@ -242,6 +244,7 @@ BALL = Theorem(
     ),
     assumptions=ASSUMPTIONS,
     family=FAMILY,
+    designs=partial(region_designs, soft=True),
     experiments=(
         Experiment(
             "public functions, soft, perfect classifier, n = m = 3000",

@@ -1,0 +1,216 @@
+"""What stands behind every promise that a summary prints: a theorem, or a reason.
+
+To add an entry: ``pytest tests/theorem/test_printed_claims.py`` prints the piece of
+text that nothing here covers. Write a pattern for its core, the words that make it a
+promise, not for its numbers or names; then name the registered theorems that check it,
+or say why none is needed. A piece is a sentence, or what is between semicolons. A new
+kind of summary goes into ``further_results`` there.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """Text that is matched anywhere in a piece, and what stands behind it."""
+
+    pattern: str
+    theorems: tuple[str, ...] = ()
+    reason: str = ""
+
+    def covers(self, text: str) -> bool:
+        return re.search(self.pattern, text, re.IGNORECASE) is not None
+
+
+NONE = "that nothing is promised is said, and why"
+SPOKEN_ELSEWHERE = "explains the words of another line, which has its own entry"
+DESCRIBES = "describes the data or the computation, and promises nothing of other rows"
+
+ENTRIES = (
+    # --------------------------------------------------------------- prediction sets
+    Entry(
+        r"P\(Y in C\(X\)\) >= [\d.]+ for a new row, in finite samples",
+        ("split-coverage",),
+    ),
+    Entry(r"and <= [\d.]+ if scores are continuous", ("split-coverage-exact",)),
+    Entry(r"every set holds every label", ("split-coverage",)),
+    Entry(
+        r"with probability >= [\d.]+ over the calibration draw, coverage given the "
+        r"calibration rows is >= [\d.]+ \(i\.i\.d\. rows\)",
+        ("pac-coverage", "training-conditional-coverage"),
+    ),
+    Entry(
+        r"P\(Y in C\(X\) \| Y = y\) >= .* for every class",
+        ("label-conditional-coverage",),
+    ),
+    Entry(
+        r"hence P\(Y in C\(X\)\) >= .* whatever the target's class proportions",
+        ("label-conditional-coverage", "label-conditional-pac"),
+    ),
+    Entry(r"'coverage >=' holds for each class by itself", ("label-conditional-pac",)),
+    Entry(r"coverage of every class y given the calib", ("label-conditional-pac",)),
+    Entry(
+        r"P\(Y in C\(X\)\) >= [\d.]+ for a new target row, in finite samples, if the "
+        r"weights are the true ratio",
+        ("covariate-shift-coverage",),
+    ),
+    Entry(r"with estimated weights no finite-sample claim", reason=NONE),
+    Entry(
+        r"coverage of target rows given the calibration rows is >= .*true ratio",
+        ("covariate-shift-pac",),
+    ),
+    Entry(
+        r"P\(Y in C\(X\)\) >= [\d.]+ for a new target row, in finite samples"
+        r"(?! and| \(|, if)",
+        ("label-shift-coverage",),
+    ),
+    Entry(r"and about [\d.]+ at most \(estimated\)", ("label-shift-coverage-exact",)),
+    Entry(
+        r"coverage of target rows given the calibration rows is >= [\d.]+\.?$",
+        ("label-shift-pac",),
+    ),
+    Entry(r"liminf of P\(Y in C\(X\)\)", ("label-shift-coverage-limit",)),
+    Entry(r"robust=True has a claim for finite samples", ("union-coverage",)),
+    Entry(
+        r"label_conditional_conformal (has|covers|keeps)",
+        ("label-conditional-coverage",),
+    ),
+    Entry(r"with estimated weights \(union over", ("union-coverage",)),
+    Entry(r"(union|largest) over (a|the) .*region", ("union-coverage",)),
+    Entry(
+        r"over the rows that the weights were estimated on",
+        ("total-variation-coverage",),
+    ),
+    Entry(
+        r"each interval covers the sets' true coverage on its stratum",
+        ("evaluated-coverage",),
+    ),
+    Entry(r"the intervals are not simultaneous", reason=SPOKEN_ELSEWHERE),
+    # ----------------------------------------------------------------- label weights
+    Entry(
+        r"region\(delta\) holds all true weights at once", ("bbse-region", "bbse-ball")
+    ),
+    Entry(r"it may be unbounded", ("bbse-ball",)),
+    Entry(
+        r"each by itself, asymptotic \((delta method|bootstrap|.*likelihood)",
+        ("bbse-intervals", "mlls-intervals"),
+    ),
+    Entry(r"each interval covers its true weight", ("mlls-intervals",)),
+    # -------------------------------------------------------------------------- bins
+    Entry(
+        r"\| ?bin( of class k)?\) - frequency(_k)?\| <= radius (?!on the|for target)"
+        r".*at once",
+        ("binning-bound", "binning-one-probability"),
+    ),
+    Entry(r"frequency(_k)?\| <= radius on the target", ("binning-bound-target",)),
+    Entry(r"frequency(_k)?\| <= radius for target", ("binning-bound-weighted",)),
+    Entry(r"source estimation up to .*weight estimation", ("label-shift-error",)),
+    Entry(
+        r"radii shrink as one over the root",
+        reason="the rate of every radius; its number is a rule of thumb, 'about'",
+    ),
+    # ----------------------------------------------------------------------- scaling
+    Entry(
+        r"exceeds that of (the best temperature|its best temperature|the best class)",
+        ("temperature-excess-risk", "class-excess-risk"),
+    ),
+    Entry(r"by the paper's own constants", ("temperature-excess-risk",)),
+    Entry(r"'limited': gamma keeps it", reason=DESCRIBES),
+    Entry(r"^T=.*fitted to all rows", reason=DESCRIBES),
+    Entry(r"no standard errors", reason=NONE),
+    # ------------------------------------------------------------------- assessment
+    Entry(r"the test's p-value is at most a with probability", ("calibration-test",)),
+    Entry(r"rely on the test", ("calibration-test",)),
+    Entry(r"assess tests calibration", ("calibration-test",)),
+    Entry(
+        r"(no interval|cannot|not) .*(be )?trusted|not far above|noise",
+        reason="a warning, which takes back and promises nothing",
+    ),
+    Entry(
+        r"bootstrap samples of rows",
+        reason="asymptotic, and printed so; theorem tests of assess measure coverage",
+    ),
+    Entry(
+        r"calibration errors are biased",
+        ("debiased-ece",),
+    ),
+    Entry(
+        r"intervals of all bins hold the bins' true accuracy",
+        ("reliability-intervals",),
+    ),
+    Entry(r"true weighted mean accuracy", ("weighted-reliability-intervals",)),
+    Entry(r"standard deviation over .* splits", reason=DESCRIBES),
+    Entry(r"metrics are estimated on the held-out source rows", reason=NONE),
+    Entry(
+        r"with the true density ratio a weighted loss is the target's",
+        ("importance-weighted-loss",),
+    ),
+    # -------------------------------------------------------------- covariate shift
+    Entry(r"^estimated ratios, limited", reason=DESCRIBES),
+    Entry(r"target rows lie where the source has almost no data", reason=DESCRIBES),
+    Entry(r"each row's weight is by a fit without it", reason=DESCRIBES),
+    Entry(
+        r"squared calibration error on the target",
+        ("covariate-shift-bound", "covariate-shift-bound-terms"),
+    ),
+    Entry(r"vacuous", reason=NONE),
+    Entry(r"an objective to minimise|no certificate", reason=NONE),
+    Entry(
+        r"coverage is at least 1 - alpha - E_p",
+        reason="by Lei & Candes (2021), and said to be of no use without knowing E_p",
+    ),
+    Entry(r"a discriminator that knows nothing has 0\.693", reason="ln 2"),
+    Entry(r"judged on \d+ rows|0\.5 is chance", reason=DESCRIBES),
+    Entry(r"difference of source and target is found", reason=DESCRIBES),
+    Entry(r"trained anew on x", reason=DESCRIBES),
+    Entry(r"mean NLL of the training rows", reason=DESCRIBES),
+    Entry(r"that the label given the features has the same law", reason=NONE),
+    # ------------------------------------------------------------- theorems, studies
+    Entry(r"verdicts is wrong is at most", ("verdict-error",)),
+    Entry(r"exact binomial intervals at every planned look", ("verdict-error",)),
+    Entry(r"^violated: the interval lies|^holds: it leaves", reason=SPOKEN_ELSEWHERE),
+    Entry(r"tolerance|control is caught|undecided", reason=SPOKEN_ELSEWHERE),
+    Entry(r"designs keep the claim", ("verdict-error",)),
+    Entry(r"proves nothing", reason=NONE),
+    Entry(r"^P\(any planned look's interval misses", ("verdict-error",)),
+    Entry(
+        r"^(none: )",
+        reason=NONE,
+    ),
+)
+
+FACTS = {
+    r"no-shift test": ("no-shift-test",),
+    r"test of calibration": ("calibration-test",),
+    r"\d+% interval": ("evaluated-coverage",),
+    r"AUC": ("auc-interval",),
+    r"tested|test rows": (),
+}
+"""Facts above the table, by their names."""
+
+HEADERS = {
+    r"^coverage >=$": ("label-conditional-pac",),
+    r"^\d+%( interval)?$": (
+        "evaluated-coverage",
+        "bbse-intervals",
+        "mlls-intervals",
+        "reliability-intervals",
+    ),
+    r"^(radius|low|high)$": ("binning-bound", "binning-one-probability"),
+    r"^(std\.? err\.?|z.*|P>\|z\||\[0\.025|0\.975\])$": (
+        "temperature-intervals",
+        "density-ratio-z-test",
+        "bbse-intervals",
+    ),
+    r"^bias-corrected$": ("debiased-ece",),
+    r"^interval$": ("verdict-error",),
+}
+"""Columns that are bounds or intervals, by their headers."""
+
+REFUTED = {
+    r"take the bias out": "basic intervals of max-ECE: 0.51 at nominal 0.95",
+    r"Those of Brier score and likelihood can": "accuracy .995, n = 200: 0.64 for 0.95",
+}
+"""Sentences that were printed once, and are false."""
