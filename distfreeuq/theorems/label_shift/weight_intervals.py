@@ -311,7 +311,7 @@ INTERVALS = Theorem(
         *(
             Experiment(
                 f"counts, n = {n}, m = {m}",
-                partial(count_intervals, interval=delta_method, n=n, m=m),
+                partial(count_intervals, interval=score, n=n, m=m),
                 covers_each(0.03),
                 batch=1000,
             )
