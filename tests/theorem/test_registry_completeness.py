@@ -21,20 +21,29 @@ A, D = "Podkopaev & Ramdas (2021)", "Zhao, Chen & Oymak (2020)"
 
 # A reference is split at semicolons; every piece must be one of these patterns.
 PROVED = {
+    "Papadopoulos, Proedrou, Vovk & Gammerman (2002)": ["split-coverage"],
+    "Vovk, Gammerman & Shafer (2005)": ["split-coverage"],
+    "Vovk, Gammerman & Shafer (2005), label-conditional": [
+        "label-conditional-coverage"
+    ],
+    "Tibshirani, Barber, Candes & Ramdas (2019) for weights": ["label-shift-coverage"],
     f"{A}, Thm 1": ["split-coverage", "split-coverage-exact"],
     f"{A}, eq. (10)": ["label-conditional-coverage"],
     f"{A}, Thm 2": ["label-shift-coverage", "label-shift-coverage-exact"],
-    f"{A}, Cor. 1, whose no-jump assumption is not needed": [
+    f"{A}, Cor. 1, whose no-jump assumption is not needed (theory page, 1.3)": [
         "label-shift-coverage-limit"
     ],
     "total variation (theory page, 4.1)": ["total-variation-coverage"],
     "union sets (theory page, 4.2)": ["union-coverage"],
-    "Vovk (2012)": ["pac-coverage"],
-    "Vovk (2012), union over classes": ["label-conditional-pac"],
+    "Vovk (2012), Prop. 2a, union over classes": ["label-conditional-pac"],
     "Vovk (2012): Beta law of coverage": ["training-conditional-coverage"],
     "Vovk (2012): Beta(*, *) law of coverage": ["training-conditional-coverage"],
-    "PAC rank after rejection sampling (theory page, 5)": ["label-shift-pac"],
-    "PAC rank after stratified Clopper-Pearson (theory page, 5)": ["label-shift-pac"],
+    "rejection sampling, then Vovk (2012), Prop. 2a (theory page, 5)": [
+        "label-shift-pac"
+    ],
+    "Clopper and Pearson (1934) in each class, and a union (theory page, 5)": [
+        "label-shift-pac"
+    ],
     "Tibshirani, Barber, Candes & Ramdas (2019), Corollary 1": [
         "covariate-shift-coverage"
     ],
@@ -124,7 +133,7 @@ def results():
     yield shifted(WEIGHTS, confidence=0.9)
     # of a rare class with a large weight rejection would leave few rows
     rare = (LABELS < 2) | (np.cumsum(LABELS == 2) <= 5)
-    priors = dfu.label_weights([0.49, 0.5, 0.01], [0.4, 0.4, 0.2])
+    priors = dfu.label_weights([0.4995, 0.4995, 0.001], [0.495, 0.495, 0.01])
     yield dfu.label_shift_conformal(
         PROBS[rare], LABELS[rare], priors, alpha=0.3, confidence=0.9, rng=0
     )
