@@ -170,6 +170,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", PLANTED)
 def test_planted_mistakes_are_found(what, monkeypatch):
     monkeypatch.setattr(searching, "FRESH", 600)
@@ -215,6 +216,7 @@ def test_a_choice_between_pac_thresholds_by_observed_counts_is_found(monkeypatch
 # ------------------------------------------------------------------------ the result
 
 
+@pytest.mark.slow
 def test_designs_are_made_again_and_do_not_depend_on_workers():
     one = theorems.search("pac-coverage", n_designs=40, rng=3)
     two = theorems.search("pac-coverage", n_designs=40, rng=3, n_jobs=2)
