@@ -201,6 +201,15 @@ GUPTA_RAMDAS_2021 = _cite(
     ),
     booktitle="International Conference on Machine Learning",
 )
+HAUSMAN_1978 = _cite(
+    "Hausman (1978)",
+    "article",
+    author="Hausman, J. A.",
+    title="Specification tests in econometrics",
+    journal="Econometrica",
+    volume="46",
+    pages="1251--1271",
+)
 HOEFFDING_1963 = _cite(
     "Hoeffding (1963)",
     "article",

@@ -18,6 +18,7 @@ from distfreeuq.label_shift.inference.prior_distance import total_variation_boun
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.results import LabelShiftResult
 from distfreeuq.references import (
+    CALIBRATED,
     CHOSEN_ELSEWHERE,
     CLASS_EXCHANGEABLE,
     CLOPPER_PEARSON_1934,
@@ -234,10 +235,22 @@ def estimated_weights(estimate: LabelShiftResult, alpha: float) -> Guarantee:
         assumptions=_all_needs(
             _LABEL_SHIFT,
             _of_the_weights(estimate),
-            ("the weights' estimator is consistent",),
+            _for_consistency(estimate),
         ),
         finite_sample=False,
     )
+
+
+def _for_consistency(estimate: LabelShiftResult) -> tuple[str, ...]:
+    """Return what the weights need to converge to the true ones.
+
+    MLLS's intervals need no calibrated probabilities, but the weights themselves do.
+    """
+    consistent = "the weights' estimator is consistent"
+    if estimate.method != "MLLS":
+        return (consistent,)
+    when = "" if estimate.calibration is None else "after BCTS "
+    return (consistent, f"{when}{CALIBRATED}")
 
 
 def in_finite_samples(

@@ -16,6 +16,9 @@ from scipy import stats
 
 import distfreeuq as dfu
 from distfreeuq import bounds
+from distfreeuq._base.arguments import Arguments
+from distfreeuq.calibration.data import read_rows
+from distfreeuq.calibration.guarantees import tight_excess_risk
 from tests.exact.search import assert_caught, assert_holds
 
 DELTA = 0.05
@@ -52,14 +55,20 @@ def risk(pop: Population, alpha: float) -> float:
 
 @lru_cache(maxsize=10_000)
 def fitted(spread: float, hits: int, n: int, loss: str) -> tuple[float, float]:
-    """Return the inverse temperature and the bound that is printed."""
+    """Return the inverse temperature, and the bound that the guarantee states.
+
+    It is stated whether or not it is below what needs no data.
+    """
     logits = np.tile([0.0, spread], (n, 1))
     labels = (np.arange(n) < hits).astype(int)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dfu.DistFreeWarning)  # at its bound, by chance
         fit = dfu.temperature_scaling(logits, labels, loss=loss, bounds=ALPHAS)
-    assert fit.guarantee and fit.guarantee.upper is not None
-    return float(fit.inverse_temperature), float(fit.guarantee.upper)
+    rows = read_rows(Arguments("test"), logits, labels, None, None)
+    bound = tight_excess_risk(rows, loss, n, 1, DELTA, ALPHAS, 0.0, None)
+    if fit.guarantee:
+        assert fit.guarantee.upper == bound
+    return float(fit.inverse_temperature), bound
 
 
 def best(pop: Population) -> float:

@@ -97,7 +97,21 @@ ENTRIES = (
         r"each by itself, asymptotic \((delta method|bootstrap|.*likelihood)",
         ("bbse-intervals", "mlls-intervals"),
     ),
+    Entry(
+        r"each by itself, asymptotic \(score intervals",
+        ("bbse-intervals", "mlls-intervals"),
+    ),
     Entry(r"each interval covers its true weight", ("mlls-intervals",)),
+    Entry(r"^exact at every sample size", ("no-shift-test",)),
+    Entry(r"other drift may cause a small p-value too", reason=NONE),
+    Entry(
+        r"by maximum likelihood, which needs calibrated probabilities",
+        ("mlls-consistency", "mlls-intervals"),
+    ),
+    Entry(
+        r"robust=True covers target rows with probability >= 1 - alpha - delta",
+        ("union-coverage",),
+    ),
     # -------------------------------------------------------------------------- bins
     Entry(
         r"\| ?bin( of class k)?\) - frequency(_k)?\| <= radius (?!on the|for target)"
@@ -117,7 +131,7 @@ ENTRIES = (
         ("temperature-excess-risk", "class-excess-risk"),
     ),
     Entry(r"by the paper's own constants", ("temperature-excess-risk",)),
-    Entry(r"'limited': gamma keeps it", reason=DESCRIBES),
+    Entry(r"'limited': gamma keeps it|'at bound': no optimum", reason=DESCRIBES),
     Entry(r"^T=.*fitted to all rows", reason=DESCRIBES),
     Entry(r"no standard errors", reason=NONE),
     # ------------------------------------------------------------------- assessment
@@ -132,6 +146,13 @@ ENTRIES = (
         r"bootstrap samples of rows",
         reason="asymptotic, and printed so; theorem tests of assess measure coverage",
     ),
+    Entry(r"^That of accuracy is exact", ("assessed-accuracy",)),
+    Entry(
+        r"with unequal weights intervals may cover less|cover too seldom|"
+        r"for accuracy, where fewer than",
+        reason=NONE,
+    ),
+    Entry(r"their intervals are about the corrected values", ("bootstrap-intervals",)),
     Entry(
         r"calibration errors are biased",
         ("debiased-ece",),
@@ -156,6 +177,10 @@ ENTRIES = (
         ("covariate-shift-bound", "covariate-shift-bound-terms"),
     ),
     Entry(r"vacuous", reason=NONE),
+    Entry(
+        r"rows in place of \d+ would bring every bin's to|no radius is below",
+        reason="explains a vacuous radius; the number of rows is 'about'",
+    ),
     Entry(r"an objective to minimise|no certificate", reason=NONE),
     Entry(
         r"coverage is at least 1 - alpha - E_p",

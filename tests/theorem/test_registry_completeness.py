@@ -68,7 +68,10 @@ PROVED = {
         "label-shift-error",
         "binning-bound-target",
     ],
-    "Hoeffding (1963) and Maurer & Pontil (2009), for weighted rows "
+    "Hoeffding (1963), for weighted rows (theory page, 2.4)": [
+        "binning-bound-weighted"
+    ],
+    "Hoeffding (1963), Thm 1, and Maurer & Pontil (2009), for weighted rows "
     "(theory page, 2.4)": ["binning-bound-weighted"],
     "Clopper and Pearson (1934) for each cell": ["bbse-region"],
     "Oettli and Prager (1964) for the weights they allow (theory page, 4.3)": [
@@ -158,6 +161,9 @@ def results():
     for loss in ("nll", "brier"):
         yield dfu.temperature_scaling(LOGITS, LABELS, loss=loss)
     yield dfu.classwise_temperature_scaling(LOGITS, LABELS)
+    # enough rows for a bound by class that means something
+    many = np.tile(LOGITS, (300, 1)), np.tile(LABELS, 300)
+    yield dfu.classwise_temperature_scaling(*many, loss="brier", bounds=(0.2, 2.0))
     yield dfu.classwise_temperature_scaling(LOGITS, LABELS, gamma=0.5)
     yield dfu.groupwise_calibration("temperature", LOGITS, LABELS)
     yield dfu.vector_scaling(LOGITS, LABELS)

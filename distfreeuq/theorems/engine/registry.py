@@ -164,8 +164,8 @@ def get(name: str) -> Theorem:
     Examples
     --------
     >>> from distfreeuq import theorems
-    >>> theorems.get("split-coverage").reference
-    'Podkopaev & Ramdas (2021), Thm 1'
+    >>> theorems.get("label-shift-coverage").title
+    'Weighted conformal sets cover under label shift'
     """
     _check_known(name)
     found = _known[name]

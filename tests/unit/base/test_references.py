@@ -39,7 +39,9 @@ def written_references() -> list[tuple[str, str]]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if not (isinstance(node, ast.keyword) and node.arg == "reference"):
                 continue
-            if isinstance(node.value, ast.Constant | ast.JoinedStr | ast.BinOp):
+            written = isinstance(node.value, ast.Constant | ast.JoinedStr | ast.BinOp)
+            # those put together by functions are held by the printed references
+            if written and re.search(r"\w", texts_of(node.value)):
                 where = f"{file.relative_to(PACKAGE)}:{node.value.lineno}"
                 found.append((where, texts_of(node.value)))
     return found
