@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray
+from distfreeuq._base.rounding import interval
 from distfreeuq.conformal.coverage import CoverageResult
 from distfreeuq.conformal.label_conditional_sets import label_conditional_conformal
 from distfreeuq.conformal.label_shift_sets import label_shift_conformal
@@ -127,7 +128,7 @@ def comparison(
         [
             name,
             f"{result.coverage:.3f}",
-            f"[{result.interval[0]:.3f}, {result.interval[1]:.3f}]",
+            interval(*result.interval, digits=3),
             f"{result.mean_size:.2f}",
             claims[name],
         ]
