@@ -128,11 +128,12 @@ def comparison(
         [
             name,
             f"{result.coverage:.3f}",
-            interval(*result.interval, digits=3),
+            interval(low, high, digits=3),
             f"{result.mean_size:.2f}",
             claims[name],
         ]
         for name, result in achieved.items()
+        for low, high in [result.interval]
     ]
     first = next(iter(achieved.values()))
     table = printing.Table(
