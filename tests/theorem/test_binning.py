@@ -112,6 +112,7 @@ def test_no_split_is_needed_for_uniform_mass(judge, mode):
     judge.at_most(int(failed), n_draws, alpha)
 
 
+@pytest.mark.filterwarnings("ignore::distfreeuq.RowsOnEdgesWarning")
 @pytest.mark.parametrize("n_values", [7, 200])
 def test_ties_need_no_split_either(judge, n_values):
     """Scores from a grid: edges that many rows share, or a few."""

@@ -34,6 +34,7 @@ def probabilities(calibrator, logits, labels, weights, new):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:No row is labelled")
 @pytest.mark.parametrize("calibrator", NAMES)
 @settings(max_examples=8)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([2, 31]), st.floats(-6.0, 6.0))
