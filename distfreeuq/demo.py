@@ -151,7 +151,7 @@ def comparison(
     ]
     facts = [("Target rows", str(first.n)), ("Nominal coverage", f"{nominal:g}")]
     title = "Coverage under label shift"
-    return str(printing.summarise(title, facts, [table], notes).as_text())
+    return str(printing.summarize(title, facts, [table], notes).as_text())
 
 
 def _say(text: str) -> None:

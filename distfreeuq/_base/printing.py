@@ -20,7 +20,7 @@ __all__ = [
     "interval",
     "lower",
     "number",
-    "summarise",
+    "summarize",
     "upper",
 ]
 
@@ -63,7 +63,7 @@ class GuaranteeSummary(Summary):  # type: ignore[misc]
         return layout.as_csv(self._page)
 
 
-def summarise(
+def summarize(
     title: str,
     facts: Sequence[tuple[str, str]],
     tables: Sequence[Table],

@@ -159,7 +159,7 @@ class CalibrationComparisonResult(Result):
             ]
             titles = ["NLL" if name == "nll" else TITLES[name] for name in metrics]
             tables.append(Table(["method", *titles], rows))
-        return printing.summarise(
+        return printing.summarize(
             "Comparison of calibrations on the target",
             self._facts(),
             tables,

@@ -34,7 +34,7 @@ _DASH = "-"
 
 def summarize_assessment(result: AssessmentResult) -> Summary:
     """Return metrics, classes, the test, and what it guarantees."""
-    return printing.summarise(
+    return printing.summarize(
         "Assessment of probabilities",
         _facts(result),
         [_metric_table(result), _class_table(result)],
@@ -202,7 +202,7 @@ def summarize_comparison(result: ComparisonResult) -> Summary:
             ),
             *_comparison_notes(result),
         ]
-    return printing.summarise(
+    return printing.summarize(
         "Comparison of classifiers",
         [("Rows", str(result.n)), ("Classifiers", str(len(names)))],
         tables,

@@ -41,7 +41,7 @@ def summarize_binning(fit: BinningResult) -> Summary:
     notes = printing.guarantee_notes(fit.guarantee)
     notes[1:1] = _notes(fit, n_empty=int((frame["n"] == 0).sum()))
     table = _canonical(fit, frame) if fit.mode == "canonical" else _events(frame)
-    return printing.summarise(title, _facts(fit), [table], notes)
+    return printing.summarize(title, _facts(fit), [table], notes)
 
 
 def _facts(fit: BinningResult) -> list[tuple[str, str]]:

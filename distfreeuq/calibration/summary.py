@@ -170,7 +170,7 @@ def _summarize(
         if any("std err" in table.headers for table in tables):
             notes = [*notes, ("Weights", _FIXED_WEIGHTS)]
     notes = [*notes, *printing.guarantee_notes(fit.guarantee)]
-    return printing.summarise(title, [*shared, *facts], tables, notes)
+    return printing.summarize(title, [*shared, *facts], tables, notes)
 
 
 def _ridge(ridge: float) -> list[tuple[str, str]]:

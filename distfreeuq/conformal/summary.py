@@ -44,7 +44,7 @@ def summarize_conformal(result: ConformalResult) -> Summary:
     if advice is not None:
         notes.append(("Instead", advice))
     notes += _ties(result)
-    return printing.summarise(result.title, facts + result._facts(), [table], notes)
+    return printing.summarize(result.title, facts + result._facts(), [table], notes)
 
 
 def _uniforms(result: ConformalResult) -> list[tuple[str, str]]:
@@ -89,7 +89,7 @@ def summarize_sets(sets: PredictionSets) -> Summary:
         [class_name(name), str(count), number(count / n) if n else "-"]
         for name, count in zip(sets.classes, counts, strict=True)
     ]
-    return printing.summarise(
+    return printing.summarize(
         "Prediction sets",
         facts,
         [Table(["class", "sets with it", "share of rows"], rows)],
@@ -120,7 +120,7 @@ def summarize_coverage(result: CoverageResult) -> Summary:
         ]
 
     headers = ["n", "coverage", f"{level} interval"]
-    return printing.summarise(
+    return printing.summarize(
         "Coverage of prediction sets",
         facts,
         [

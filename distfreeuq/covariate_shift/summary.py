@@ -33,7 +33,7 @@ def summarize_calibration(result: CovariateShiftCalibrationResult) -> GuaranteeS
     own_notes = [
         note for note in own.notes if note[0] not in ("Guarantee", "Needs", "By")
     ]
-    return printing.summarise(
+    return printing.summarize(
         f"Covariate shift: {_parts(result)}",
         facts,
         [*own.tables, *_bound(result)],

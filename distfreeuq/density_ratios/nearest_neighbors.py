@@ -23,7 +23,7 @@ _BLOCK_ENTRIES = 1 << 21
 
 @register("neighbor-ratio")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class NeighbourRatio:
+class NeighborRatio:
     """Target rows per source row in the ball that reaches the k-th source neighbour.
 
     Attributes
@@ -102,7 +102,7 @@ def fit_neighbors(
     k = max(1, round(n**0.5)) if n_neighbors is None else n_neighbors
     center, scale = center_and_scale(np.concatenate([source, target]))
     source, target = (source - center) / scale, (target - center) / scale
-    model = NeighbourRatio(
+    model = NeighborRatio(
         center=read_only(center),
         scale=read_only(scale),
         source=read_only(source),

@@ -38,7 +38,7 @@ def summarize_density_ratio(result: DensityRatioResult) -> Summary:
         ("Support", support_text(result.uncovered)),
         *(("Note", note) for note in result.notes),
     ]
-    return printing.summarise(
+    return printing.summarize(
         f"Density ratio of target to source by {by}",
         _facts(result),
         tables,

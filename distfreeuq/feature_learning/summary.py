@@ -65,7 +65,7 @@ def summarize_feature_map(result: FeatureMapResult) -> Summary:
                 f"below {result.stop_below:g}.",
             )
         )
-    return printing.summarise(
+    return printing.summarize(
         "Features learnt against a discriminator of source and target",
         facts,
         [

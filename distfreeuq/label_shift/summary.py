@@ -67,7 +67,7 @@ def summarize_label_shift(result: LabelShiftResult) -> Summary:
         notes.insert(1, ("No-shift test", _NO_SHIFT))
     if result.method == "MLLS":
         notes.insert(0, ("Weights", _LIKELIHOOD))
-    return printing.summarise(
+    return printing.summarize(
         _TITLES[result.method],
         _facts(result),
         [Table([*headers, "95% interval"], rows)],

@@ -31,7 +31,7 @@ def summarize_reliability(table: ReliabilityTable) -> Summary:
         ]
         for left, right, *values, low, high in filled.tolist()
     ]
-    return printing.summarise(
+    return printing.summarize(
         "Reliability",
         [
             ("Rows", str(table.n)),

@@ -32,4 +32,4 @@ def summarize_simulation(result: SimulationResult) -> Summary:
         ("Scenario", f"{result.scenario}."),
         *printing.guarantee_notes(result.guarantee),
     ]
-    return printing.summarise("Simulation", facts, [Table(_HEADERS, rows)], notes)
+    return printing.summarize("Simulation", facts, [Table(_HEADERS, rows)], notes)

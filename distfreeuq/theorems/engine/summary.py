@@ -42,7 +42,7 @@ def theorem_summary(result: TheoremResult, *, seconds: bool) -> Summary:
         tables, notes = _theorem_tables(result, seconds), _shortcomings(result)
     notes.append(("Verdicts", _reading(result.claims)))
     notes.append(("Error", result.guarantee.statement))
-    return printing.summarise(title, facts, tables, notes)
+    return printing.summarize(title, facts, tables, notes)
 
 
 def search_summary(result: SearchResult) -> Summary:
@@ -71,7 +71,7 @@ def search_summary(result: SearchResult) -> Summary:
     notes.append(("States", result.theorem.statement))
     notes.append(("Error", result.guarantee.statement))
     title = f"Search for a counterexample: {result.theorem.title}"
-    return printing.summarise(title, facts, [Table(headers, rows)], notes)
+    return printing.summarize(title, facts, [Table(headers, rows)], notes)
 
 
 def _parameters(one: DesignRecord) -> str:

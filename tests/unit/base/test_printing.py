@@ -22,7 +22,7 @@ from distfreeuq._base.printing import (
     class_name,
     guarantee_notes,
     number,
-    summarise,
+    summarize,
 )
 from tests.unit.argument_data import LABELS, PLAIN, PROBS
 
@@ -231,7 +231,7 @@ def test_csv_has_every_class_where_text_is_shortened():
 @pytest.mark.parametrize("n_rows", [29, 30, 31])
 def test_only_tables_beyond_thirty_rows_are_shortened(n_rows):
     rows = [[f"row {i}", str(i)] for i in range(n_rows)]
-    text = str(summarise("t", [("a", "b")], [Table(["x", "y"], rows)], []))
+    text = str(summarize("t", [("a", "b")], [Table(["x", "y"], rows)], []))
     assert ("more)" in text) == (n_rows > 30)
     if n_rows == 31:
         assert "(2 more)" in text
@@ -242,7 +242,7 @@ def test_only_tables_beyond_thirty_rows_are_shortened(n_rows):
 
 def test_columns_are_aligned_by_display_width():
     rows = [["日本", "1"], ["ab", "22"], ["e\u0301", "333"], ["👍🏽"[0], "4444"]]
-    lines = str(summarise("t", [], [Table(["name", "value"], rows)], [])).split("\n")
+    lines = str(summarize("t", [], [Table(["name", "value"], rows)], [])).split("\n")
     widths = {display_width(line) for line in lines[2:] if set(line) - {"=", "-"}}
     assert len(widths) == 1
 
@@ -265,16 +265,16 @@ def test_display_width(text, width):
 
 def test_an_odd_number_of_facts_and_none_at_all():
     text = str(
-        summarise("t", [("a", "1"), ("b", "2"), ("c", "3")], [], [("By", "me.")])
+        summarize("t", [("a", "1"), ("b", "2"), ("c", "3")], [], [("By", "me.")])
     )
     rows = text.split("\n")[2:4]
     assert [row.split() for row in rows] == [["a:", "1", "c:", "3"], ["b:", "2"]]
-    assert str(summarise("title", [], [], [])).split("\n")[0].strip() == "title"
+    assert str(summarize("title", [], [], [])).split("\n")[0].strip() == "title"
 
 
 def test_wide_tables_widen_the_page():
     table = Table([f"column {i}" for i in range(12)], [["x" * 12] * 12])
-    lines = str(summarise("t", [("a", "b")], [table], [("By", "word " * 60)])).split(
+    lines = str(summarize("t", [("a", "b")], [table], [("By", "word " * 60)])).split(
         "\n"
     )
     rule = next(line for line in lines if set(line) == {"="})
@@ -283,7 +283,7 @@ def test_wide_tables_widen_the_page():
 
 
 def test_a_table_without_rows_is_left_out():
-    summary = summarise("t", [("a", "b")], [Table(["x", "y"], [])], [])
+    summary = summarize("t", [("a", "b")], [Table(["x", "y"], [])], [])
     assert "x" not in summary.as_text() and len(summary.tables) == 1
 
 
