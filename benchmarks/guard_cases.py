@@ -18,6 +18,7 @@ import numpy as np
 import distfreeuq as dfu
 from distfreeuq import metrics
 from distfreeuq._base.arguments import Arguments
+from distfreeuq._base.row_uniforms import RowKey, hashed_uniforms
 from distfreeuq._numerics.mixture_likelihood import maximize_likelihood
 
 from . import data
@@ -43,6 +44,12 @@ def scores_and_sets(rows: int) -> Iterator[Case]:
     for dtype in ("float64", "float32"):
         probs, labels = data.rows(rows, 1000, data.FLAT, dtype)
         yield f"validation {dtype}", lambda p=probs: Arguments("guard").probs(p)
+        yield (
+            f"uniforms by hash {dtype}",
+            lambda p=probs: hashed_uniforms(
+                Arguments("guard"), p, RowKey(1, by_id=False), None
+            ),
+        )
         for score in ("aps", "raps", "saps", "margin"):
             yield (
                 f"{score} of the true labels {dtype}",
