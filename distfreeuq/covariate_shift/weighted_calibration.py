@@ -122,12 +122,14 @@ def covariate_shift_calibration(
     ===================  ===============  ==================  ================
     name in the paper    `ratio`          `feature_learning`  `loss`, `offset`
     ===================  ===============  ==================  ================
-    weighted [1]_        any              False               "nll", 0
-    Temp. [2]_           None             False               "brier"
-    IW+Temp. [2]_        a discriminator  False               "brier", 0.5
-    FL+Temp. [2]_        None             True                "brier"
-    FL+IW+Temp. [2]_     a discriminator  True                "brier", 0.5
+    weighted             any              False               "nll", 0
+    Temp.                None             False               "brier"
+    IW+Temp.             a discriminator  False               "brier", 0.5
+    FL+Temp.             None             True                "brier"
+    FL+IW+Temp.          a discriminator  True                "brier", 0.5
     ===================  ===============  ==================  ================
+
+    The first name is that of [1]_, the others are those of [2]_.
 
     Under covariate shift the weighted loss of source rows has the expectation of the
     target's loss ([1]_, Theorem 4.1), if the weights are right. No source row is

@@ -27,7 +27,9 @@ def public() -> set[str]:
     modules = [name for name in dfu.__all__ if hasattr(getattr(dfu, name), "__path__")]
     names = set(dfu.__all__) - {*modules, "__version__"}
     for module in modules:
-        names |= {f"{module}.{name}" for name in getattr(dfu, module).__all__}
+        # what the package itself exports too has one page, there
+        own = set(getattr(dfu, module).__all__) - set(dfu.__all__)
+        names |= {f"{module}.{name}" for name in own}
     return names - {f"plots.{name}" for name in STYLE}
 
 
