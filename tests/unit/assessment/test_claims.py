@@ -135,3 +135,43 @@ def test_the_class_of_the_largest_error_is_named():
     )
     notes = dict(result.summary().page.notes)
     assert notes["max-ECE"] == "that of cedar, which is predicted in 3 rows only."
+
+
+def test_a_small_error_is_said_to_be_noise_in_part():
+    result = assess(n_boot=19)
+    if not result.near_zero:
+        pytest.fail("these rows should have a small ECE")
+    times = result["ece"] / result.noise
+    start = (
+        f"the ECE is {times:.2g} times the {result.noise:.4f} that a calibrated "
+        "classifier has on average in a sample like this: part of it is noise"
+    )
+    never = ", and below 4 times no interval of it is known to cover"
+    notes = dict(result.summary().page.notes)
+    tells = "The test tells whether all of it may be."
+    assert notes["Note"] == f"{start}{never}. {tells}"
+    notes = dict(assess().summary().page.notes)
+    assert notes["Note"] == f"{start}. {tells}"
+
+
+def test_a_p_value_at_its_floor_is_a_bound():
+    sharp = PROBS**8 / (PROBS**8).sum(axis=1, keepdims=True)
+    result = dfu.assess(sharp, LABELS, n_sim=19, n_boot=0, rng=0)
+    assert result.test.p_value == pytest.approx(1 / 20)
+    facts = dict(result.summary().page.facts)
+    assert facts["Test of calibration, p-value"] == "<= 0.05"
+
+
+def test_target_labels_are_a_reference_only():
+    result = dfu.compare_calibrations(
+        np.log(PROBS[:200]),
+        LABELS[:200],
+        np.log(PROBS[200:]),
+        LABELS[200:],
+        n_rep=2,
+        rng=0,
+    )
+    assert dict(result.summary().page.notes)["Using target"] == (
+        "a reference, no lower bound: the calibrator minimises a loss, not the ECE, on "
+        "rows of its own."
+    )

@@ -260,5 +260,48 @@ def test_the_radius_of_a_target_in_two_parts():
     source, weight = (float(words[i + 2]) for i, w in enumerate(words) if w == "up")
     assert text.startswith("source estimation up to ")
     assert "region at delta = 0.02" in text
-    assert fit.shift.source_radius.max() <= source
-    assert fit.shift.weight_radius.max() <= weight
+    for printed, exact in (
+        (source, fit.shift.source_radius.max()),
+        (weight, fit.shift.weight_radius.max()),
+    ):
+        assert exact <= printed <= exact + 1e-3
+
+
+TWICE = np.repeat((np.arange(50) + 1) / 51, 2)
+
+
+def test_notes_on_edges_and_empty_bins():
+    fit = dfu.histogram_binning(TWICE, [0, 1] * 50, n_bins=4)
+    assert fit.n_boundary > fit.n_edges
+    share = f"{fit.n_boundary / fit.n:.1%}"
+    notes = dict(fit.summary().page.notes)
+    assert notes["Edges"] == (
+        f"{fit.n_boundary} calibration rows ({share}) share {fit.n_edges} edges, as "
+        "scores are discrete; nothing is claimed for new rows exactly on one of these."
+    )
+    with pytest.warns(dfu.RowsOnEdgesWarning) as caught:
+        fit.predict(TWICE)
+    assert str(caught[0].message).endswith(
+        "lie exactly on an edge that calibration rows chose: they get the frequencies "
+        "of the bin below, for which nothing is claimed. With split= or edges of your "
+        "own every row is in a bin."
+    )
+    fit = dfu.histogram_binning(SCORES / 2, HITS, n_bins=4, scheme="equal-width")
+    assert dict(fit.summary().page.notes)["Empty"] == (
+        "bins without rows: 2, whose radius is the trivial one."
+    )
+    with pytest.warns(dfu.EmptyBinWarning) as caught:
+        fit.predict([0.9, 0.1])
+    assert str(caught[0].message) == (
+        "1 of 2 rows fall into bins without calibration rows: their probabilities are "
+        "the class prior, for which nothing is claimed."
+    )
+
+
+def test_rows_on_an_edge_get_the_bin_below():
+    fit = dfu.histogram_binning(TWICE, (TWICE > 0.4).astype(int), n_bins=4)
+    for edge in fit.edges[1:-1]:
+        with pytest.warns(dfu.RowsOnEdgesWarning):
+            on, below = fit.predict([edge, edge - 1e-9])[:, 1]
+        assert on == below
+    assert np.unique(fit.frequencies[:, 1]).size > 1

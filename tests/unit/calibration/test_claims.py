@@ -257,3 +257,32 @@ def test_absent_classes_are_named():
             "No row is labelled 'cedar' (1 of 3 classes): such probabilities are "
             "scaled as the others, and nothing here tests them."
         )
+
+
+def test_the_bound_at_which_a_temperature_stands_is_named():
+    logits = np.array([[2.0, 0.0], [0.0, 2.0]] * 20)
+    right, wrong = [0, 1] * 20, [1, 0] * 20
+    for labels, which in ((right, "smallest"), (wrong, "largest")):
+        with pytest.warns(dfu.FitAtBoundWarning) as caught:
+            fit = dfu.temperature_scaling(logits, labels, bounds=(0.5, 2.0))
+        end = {"smallest": "0.5", "largest": "2"}[which]
+        assert fit.temperature == float(end)
+        assert str(caught[0].message).endswith(
+            f": the temperature stands at its bound, {end}."
+        )
+        assert dict(fit.summary().page.notes)["Note"] == (
+            f"the {which} temperature allowed: no optimum inside the bounds."
+        )
+
+
+def test_unseen_groups_are_named():
+    group = np.where(np.arange(300) % 2, "north", "south")
+    fit = dfu.groupwise_calibration(
+        "temperature", LOGITS[:300], LABELS[:300], groups=group
+    )
+    with pytest.warns(dfu.UnseenGroupWarning) as caught:
+        fit.predict(LOGITS[:3], groups=["north", "island", "west"])
+    assert str(caught[0].message) == (
+        "2 groups were not in the fit ('island', 'west'): their rows are calibrated by "
+        "the pooled map."
+    )

@@ -577,6 +577,79 @@ def test_claims_for_finite_samples_give_no_advice():
         assert "Instead:" not in str(fit)
 
 
+def test_advice_names_what_robust_sets_cost():
+    printed = " ".join(str(shifted(ESTIMATORS["bbse"]())).split())
+    assert (
+        "robust=True covers target rows with probability >= 1 - alpha - delta, in "
+        "finite samples." in printed
+    )
+
+
+# ------------------------------------------------------------------- facts and warnings
+
+
+def facts(result):
+    return dict(result.summary().page.facts)
+
+
+def test_where_uniforms_and_weights_come_from():
+    fit = dfu.split_conformal(PROBS, LABELS, rng=drawn())
+    assert facts(fit)["Uniforms"] == "drawn"
+    fit = dfu.split_conformal(PROBS, LABELS, rng=1)
+    assert facts(fit)["Uniforms"] == "hash of each row"
+    fit = dfu.split_conformal(PROBS, LABELS, rng=1, ids=range(600))
+    assert facts(fit)["Uniforms"] == "hash of each id"
+    assert facts(shifted(ESTIMATORS["rlls"]()))["Weights"] == "RLLS, estimated"
+    robust = shifted(ESTIMATORS["rlls"](), robust=True)
+    assert facts(robust)["Weights"] == "RLLS, region"
+    assert facts(shifted(box(True), robust=True))["Weights"] == "given region"
+    assert facts(shifted(WEIGHT))["Weights"] == "known"
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.0123456])
+def test_nominal_coverage_is_rounded_down(alpha):
+    sets = dfu.split_conformal(PROBS, LABELS, alpha=alpha).predict(PROBS_TARGET)
+    for result in (sets, sets.evaluate(LABELS)):
+        printed = float(facts(result)["Nominal coverage"])
+        assert 1.0 - alpha - 1e-4 < printed <= 1.0 - alpha + 1e-9
+
+
+def warned(make) -> str:
+    with pytest.warns(dfu.SmallCalibrationWarning) as caught:
+        make()
+    return str(caught[0].message)
+
+
+def test_warnings_say_how_many_rows_are_needed():
+    few = PROBS[:8], LABELS[:8]
+    assert warned(lambda: dfu.split_conformal(*few)) == (
+        "8 calibration rows are too few for alpha=0.1: every set will hold every "
+        "label. At least 9 rows are needed."
+    )
+    # 0.9^n <= 0.05 from 29 rows on
+    assert warned(lambda: dfu.split_conformal(*few, confidence=0.95)) == (
+        "8 calibration rows are too few for alpha=0.1 with confidence=0.95: every set "
+        "will hold every label. At least 29 rows are needed."
+    )
+    rows = np.flatnonzero((LABELS < 2) | (np.cumsum(LABELS == 2) <= 3))
+    names = ["ash", "beech", "cedar"]
+    named = [names[k] for k in LABELS[rows]]
+    text = warned(
+        lambda: dfu.label_conditional_conformal(PROBS[rows], named, classes=names)
+    )
+    assert text == (
+        "too few calibration rows of class 'cedar': every set will hold them. At least "
+        "9 rows of a class are needed for alpha=0.1."
+    )
+    # a third of 0.05 for each class: 0.9^n <= 0.05 / 3 from 39 rows on
+    text = warned(
+        lambda: dfu.label_conditional_conformal(
+            PROBS[rows], named, confidence=0.95, classes=names
+        )
+    )
+    assert text.endswith("At least 39 rows of a class are needed for alpha=0.1.")
+
+
 # ------------------------------------------------------------------- numbers and bounds
 
 

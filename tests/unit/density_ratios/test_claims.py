@@ -79,3 +79,14 @@ def test_few_effective_rows_are_counted_in_the_warning():
         "The weights of the 500 source rows are worth 12.3 rows (effective sample "
         "size): what they weigh is hardly estimated."
     )
+
+
+def test_a_mean_far_from_one_is_said_to_be_of_no_use():
+    from distfreeuq.density_ratios.estimation import _mean_note
+
+    assert _mean_note(np.array([0.5, 1.5])) == []
+    assert _mean_note(np.array([3.0, 5.0])) == [
+        "the estimated ratio has mean 4 over the source rows, where the true one has "
+        "mean 1: its weights, their divergences and their effective sample size are "
+        "not to be relied on."
+    ]

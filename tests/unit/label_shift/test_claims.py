@@ -165,3 +165,36 @@ def test_notes_name_the_classes_that_they_are_about():
         "Negative weights as solved (class 'beech') were set to zero, and the others "
         "rescaled."
     )
+
+
+def test_an_estimate_within_noise_of_singular_is_not_to_be_trusted():
+    rng = np.random.default_rng(1)
+    labels = rng.choice(2, 60)
+    probs = 0.5 + 0.01 * rng.normal(size=60) + 0.002 * labels
+    fit = dfu.bbse(probs, labels, probs)
+    assert fit.notes[0] == (
+        "The confusion matrix is nearly singular, within its sampling noise: "
+        "asymptotic and bootstrap intervals are not to be trusted. The methods "
+        "'finite-sample' and 'anderson-rubin' do not invert it."
+    )
+
+
+def test_a_flat_likelihood_names_its_classes():
+    probs = np.array([[0.8, 0.1, 0.1]] * 12 + [[0.2, 0.4, 0.4]] * 12)
+    labels = [0] * 10 + [1, 2] + [1, 2] * 6
+    with pytest.warns(dfu.IdentificationWarning) as caught:
+        fit = dfu.mlls(probs, labels, probs, calibrate=None)
+    text = "The likelihood is flat in classes 1, 2: predictions do not tell these "
+    text += "apart, and their weights are not identified."
+    assert str(caught[0].message) == text
+    assert text in fit.notes
+
+
+def test_a_p_value_at_its_floor_is_a_bound(fits):
+    from distfreeuq.label_shift.summary import _p_value
+
+    test = fits["bbse"].test()
+    assert test.p_value == test.floor and _p_value(test) == "p <= 0.005"
+    hausman = fits["mlls"].calibration_test
+    assert hausman.p_value > hausman.floor
+    assert _p_value(hausman) == f"p = {hausman.p_value:.3f}"
