@@ -160,6 +160,11 @@ def test_a_p_value_at_its_floor_is_a_bound():
     assert result.test.p_value == pytest.approx(1 / 20)
     facts = dict(result.summary().page.facts)
     assert facts["Test of calibration, p-value"] == "<= 0.05"
+    # 1 / 301 is 0.00332226 and 1 / 3 is 0.33333: as bounds they are rounded up
+    for n_sim, printed in ((300, "<= 0.003323"), (2, "<= 0.3334"), (499, "<= 0.002")):
+        result = dfu.assess(sharp, LABELS, n_sim=n_sim, n_boot=0, rng=0)
+        facts = dict(result.summary().page.facts)
+        assert facts["Test of calibration, p-value"] == printed
 
 
 def test_target_labels_are_a_reference_only():

@@ -207,6 +207,11 @@ def test_a_region_spends_its_delta():
     check(fit, on_target(fit, needs, EXACT + BLOCKS, how=how, confidence=0.88))
 
 
+def test_the_level_of_a_region_is_never_rounded_up():
+    fit = binned().under_label_shift(dfu.bbse(PROBS, LABELS, TARGET), delta=1e-7)
+    assert fit.guarantee.statement.endswith("with weights from a 99.99% region.")
+
+
 def test_a_region_in_the_limit():
     fit = binned().under_label_shift(dfu.mlls(PROBS, LABELS, TARGET), delta=0.03)
     needs = (*OWN, EDGE, *REGION)

@@ -73,3 +73,8 @@ def test_facts_and_headers():
     assert facts["Over-confident ECE"] == f"{table.overconfident_ece:.4f}"
     assert facts["Largest gap"] == f"{table.max_gap:.4f}"
     assert page.tables[0].headers[-2:] == ["gap", "90%"]
+
+
+def test_a_level_is_never_rounded_up():
+    table = metrics.reliability(SCORES, HITS, level=1.0 - 1e-7)
+    assert table.guarantee.statement.startswith("with probability >= 0.9999, ")
