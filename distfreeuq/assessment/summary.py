@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from distfreeuq.assessment.interval_rules import (
     WITHOUT_INTERVAL,
 )
 from distfreeuq.assessment.measures import BIASED
+from distfreeuq.guarantees import at_most
 from distfreeuq.metrics.titles import TITLES
 
 if TYPE_CHECKING:
@@ -60,9 +62,11 @@ def _facts(result: AssessmentResult) -> list[tuple[str, str]]:
 
 def _p_value(test: CalibrationTest) -> str:
     """Return the p-value; more simulations might lower it if none was as large."""
-    least = 1.0 / (test.n_sim + 1)
-    at_least = test.p_value <= least
-    return f"{'<= ' if at_least else ''}{test.p_value:.4g}"
+    if test.p_value > 1.0 / (test.n_sim + 1):
+        return f"{test.p_value:.4g}"
+    # a bound is rounded up, here in its fourth digit
+    zeros = -math.floor(math.log10(test.p_value)) - 1
+    return f"<= {at_most(test.p_value, 4 + zeros)}"
 
 
 def _metric_table(result: AssessmentResult) -> Table:

@@ -216,7 +216,7 @@ def on_target(
         on_its_source = _for_weighted_rows(bound) + choice.reference
     how = "known weights"
     if not weights.known:
-        how = f"weights from a {100 * (1.0 - weights.delta):g}% region"
+        how = f"weights from a {at_least(100.0 * (1.0 - weights.delta))}% region"
     about = (
         "" if weights.known or weights.box.finite_sample else " (region in the limit)"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from distfreeuq.guarantees import Guarantee, NoGuarantee
+from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least
 from distfreeuq.references import (
     ASSESSED_ELSEWHERE,
     CLOPPER_PEARSON_1934,
@@ -27,8 +27,8 @@ def all_bins_accuracy(
         more = (INDEPENDENT, WEIGHTS_BY_INPUTS)
     return Guarantee(
         statement=(
-            f"with probability >= {level:g}, the intervals of all bins hold the bins' "
-            f"true {what} at once."
+            f"with probability >= {at_least(level)}, the intervals of all bins hold "
+            f"the bins' true {what} at once."
         ),
         kind="confidence interval",
         reference=f"{by}, with a union over the bins",

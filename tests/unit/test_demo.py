@@ -14,6 +14,15 @@ def test_demo_prints_tables_and_writes_figures(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "Split conformal prediction sets" in printed
     assert "Guarantee:" in printed
+    lines = printed[printed.index("Coverage under label shift") :].splitlines()
+    for name, claim in (
+        ("uncorrected", "none"),
+        ("true weights", "finite sample"),
+        ("estimated weights", "asymptotic"),
+        ("label-conditional", "finite, by class"),
+    ):
+        line = next(line for line in lines if line.startswith(name))
+        assert line.endswith(f" {claim}")
     figures = sorted((tmp_path / "figures").glob("*.png"))
     assert figures and all(path.stat().st_size > 5000 for path in figures)
     for path in figures:

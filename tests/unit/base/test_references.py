@@ -136,6 +136,95 @@ def test_authors_of_a_citation_are_those_of_its_entry():
             assert named.split(", ") == plain
 
 
+def quoted_titles() -> list[tuple[str, str, str]]:
+    """Return place, citation and title of what docstrings list as references."""
+    found = []
+    item = re.compile(r'^\.\. \[\d+\] ((?:.(?!\n\.\. \[))*?\d{4}\)), "(.*?),?"', re.S)
+    for file in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
+                continue
+            lines = ast.get_docstring(node) or ""
+            for part in re.split(r"(?m)^(?=\.\. \[)", lines)[1:]:
+                match = item.match(part)
+                if match:
+                    citation, title = (
+                        " ".join(text.split()) for text in match.groups()
+                    )
+                    found.append((f"{file.relative_to(PACKAGE)}", citation, title))
+    return found
+
+
+def test_titles_in_docstrings_are_those_of_the_entries():
+    compared = set()
+    for where, citation, title in quoted_titles():
+        for entry in cited(citation):
+            full = dict(entry.fields)["title"].replace("{", "").replace("}", "")
+            assert full.lower().startswith(title.lower()), f"{where}: {title}"
+            compared.add(entry.key)
+    assert len(compared) >= 8
+
+
+def test_the_bibliography():
+    """Authors, titles, years and pages, word for word."""
+    written = (Path(__file__).parents[2] / "files" / "references.bib").read_text(
+        encoding="utf-8"
+    )
+    assert "\n\n".join(entry.bibtex for entry in REFERENCES) + "\n" == written
+
+
+WORDING = {
+    "IID": "rows i.i.d.",
+    "INDEPENDENT": "rows independent",
+    "CALIBRATION_IID": "calibration rows i.i.d.",
+    "NEW_ROW_IID": "the calibration rows and the new row are i.i.d.",
+    "CLASS_EXCHANGEABLE": "rows of a class, the new one included, are exchangeable",
+    "EXCHANGEABLE": "the calibration rows and the new row are exchangeable",
+    "TWO_SAMPLES": "rows i.i.d. within each sample, the two samples independent",
+    "FITTED_ELSEWHERE": "the classifier was fitted on other rows",
+    "CHOSEN_ELSEWHERE": "the classifier, the score and alpha were chosen without these "
+    "rows",
+    "ASSESSED_ELSEWHERE": "rows not used to fit or calibrate the classifier",
+    "SETS_ASSESSED_ELSEWHERE": "rows used neither to fit the classifier nor to "
+    "calibrate",
+    "SEED_ELSEWHERE": "the seed was chosen without the data",
+    "IDS_OF_ROWS": "what is said of the rows holds of the rows together with their ids",
+    "OWN_UNIFORMS": "the uniforms given are independent draws from [0, 1]",
+    "LABEL_SHIFT": "label shift: p(x | y) is the same in source and target",
+    "CLASSES_OVERLAP": "every class of the target occurs in the source",
+    "TRUE_PRIORS": "the class proportions of source and target are those given",
+    "TRUE_LABEL_WEIGHT": "the weights are the true q(y)/p(y) up to scale",
+    "CALIBRATED": "the probabilities are calibrated: P(Y = k | f) = f_k in the source",
+    "CLASSES_TOLD_APART": "classes that the predictions tell apart",
+    "TOLD_APART": "true weights positive, classes that can be told apart",
+    "COVARIATE_SHIFT": "covariate shift: p(y | x) is the same in source and target",
+    "INPUTS_OVERLAP": "q(x) = 0 where p(x) = 0",
+    "TRUE_DENSITY_RATIO": "the weights are the true q(x)/p(x)",
+    "TRUE_RATIO_TO_SCALE": "the weights are the true q(x)/p(x) up to scale",
+    "TRUE_BOUNDED_RATIO": "the weights are the true q(x)/p(x) up to scale, and bounded "
+    "as given",
+    "KNOWN_DENSITY_RATIO": "w(x) = q(x)/p(x) known up to scale, and q(x) = 0 where "
+    "p(x) = 0",
+    "WEIGHT_BOUND": "no w(x) exceeds the bound given",
+    "WEIGHTS_BY_INPUTS": "weights depend on the inputs alone",
+    "TRUE_RATIO": "weights are the true density ratio of target to source, up to a "
+    "factor",
+    "FINITE_VARIANCE": "their variance is finite",
+    "HASHED_UNIFORMS": "hashed uniforms (theory page, 12.8)",
+}
+"""What is printed after "Needs:", by the names that tables of claims use."""
+
+
+def test_the_wording_of_assumptions():
+    texts = {entry.text for entry in REFERENCES}
+    written = {
+        name: text
+        for name, text in CONSTANTS.items()
+        if name.isupper() and text not in texts
+    }
+    assert written == WORDING
+
+
 def test_keys_are_unique():
     assert len({reference.key for reference in REFERENCES}) == len(REFERENCES)
 

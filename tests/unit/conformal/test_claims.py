@@ -14,11 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import distfreeuq as dfu
 from distfreeuq import references as r
 from distfreeuq import scenarios
 from distfreeuq.references import cited
+from tests.unit.claims import Claim, assert_claims, assert_claims_nothing, assert_states
 
 SCENARIO = scenarios.three_gaussians()
 X, LABELS = SCENARIO.sample(600, "source", rng=0)
@@ -339,6 +341,158 @@ def test_printed_claims(row):
         assert "in finite samples" not in fit.guarantee.statement
 
 
+NEW_ROW = "P(Y in C(X)) >= 0.9 for a new row, in finite samples; "
+NEW_TARGET_ROW = "P(Y in C(X)) >= 0.9 for a new target row, in finite samples"
+OVER_THE_DRAW = "with probability >= {} over the calibration draw, coverage "
+UNION = "P(Y in C(X)) >= {} for a new target row, {}with estimated weights (union over "
+WHATEVER = "whatever the target's class proportions."
+KNOWN = f"{NEW_TARGET_ROW}; and <= {{<=}} if scores are continuous."
+STATEMENTS = {
+    "split": f"{NEW_ROW}and <= {{<=}} if scores are continuous.",
+    "split, never empty": f"{NEW_ROW}no upper bound, as the most likely label is "
+    "always added.",
+    "split, ties": f"{NEW_ROW}no upper bound, as calibration scores tie.",
+    "split, confidence": OVER_THE_DRAW.format(0.8)
+    + "given the calibration rows is >= 0.9 (i.i.d. rows).",
+    "label-conditional": "P(Y in C(X) | Y = y) >= 0.8 for every class y, in finite "
+    f"samples; hence P(Y in C(X)) >= 0.8 {WHATEVER}",
+    "label-conditional, a level per class": "P(Y in C(X) | Y = y) >= 1 - alpha_y for "
+    f"every class y, in finite samples; hence P(Y in C(X)) >= 0.7 {WHATEVER}",
+    "label-conditional, confidence": OVER_THE_DRAW.format(0.9)
+    + "of every class y given the calibration rows is >= 0.8, and so coverage of "
+    f"target rows given them is >= 0.8 {WHATEVER}",
+    "known weights": KNOWN,
+    "known weights, one of them zero": f"{NEW_TARGET_ROW}.",
+    "known priors": KNOWN,
+    "known weights, confidence": OVER_THE_DRAW.format(0.85)
+    + "of target rows given the calibration rows is >= 0.9.",
+    "known priors, confidence, bounds by class": OVER_THE_DRAW.format(0.85)
+    + "of target rows given the calibration rows is >= 0.9.",
+    "plug-in": "liminf of P(Y in C(X)) >= 0.9 for a new target row as the data that "
+    "the weights are estimated from grow",
+    "independent": "with probability >= 0.96 over the rows that the weights were "
+    "estimated on, P(Y in C(X)) >= {>=} for a new target row: 0.9 less the weights' "
+    "possible error in total variation",
+    "robust": UNION.format(0.77, "in finite samples and ")
+    + "a 97% region of the weights).",
+    "robust, in the limit": UNION.format(0.77, "") + "a 97% region of the weights)",
+    "a region given, without a level": UNION.format(0.85, "in finite samples and ")
+    + "the region given, of level 95%).",
+    "a region given, in the limit": UNION.format(0.85, "")
+    + "the region given, of level 95%)",
+    "a region given, with its level": UNION.format(0.7, "in finite samples and ")
+    + "the region given, of level 80%).",
+    "an estimate's region of another level": UNION.format(0.6, "in finite samples and ")
+    + "the region given, of level 70%).",
+    "covariate shift": f"{NEW_TARGET_ROW}, if the weights are the true ratio q(x)/p(x) "
+    "up to scale; with estimated weights no finite-sample claim.",
+    "covariate shift, confidence": OVER_THE_DRAW.format(0.9)
+    + "of target rows given the calibration rows is >= 0.9, if the weights are the "
+    "true ratio up to scale.",
+}
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
+def test_statements(row):
+    claim = row.fit().guarantee
+    name = row.name.split(": ")[-1]
+    if name == "robust" and not row.finite_sample:
+        name = "robust, in the limit"
+    statement = STATEMENTS[name]
+    if name == "independent":
+        if claim.lower == 0.0:
+            statement += " (vacuous: prefer label_conditional_conformal)"
+        statement += "." if row.finite_sample else ""
+    expected = Claim(
+        statement, "marginal", (), "", lower=claim.lower, upper=claim.upper
+    )
+    assert_states(claim.statement, expected)
+
+
+def test_what_is_stated_besides():
+    (given,) = dfu.split_conformal(PROBS, LABELS).further
+    assert given.lower == pytest.approx(stats.beta(541, 60).ppf(0.05), abs=1e-9)
+    expected = Claim(
+        OVER_THE_DRAW.format(0.95) + "given the calibration rows is >= {>=} (i.i.d. "
+        "rows).",
+        "training-conditional",
+        (r.NEW_ROW_IID, r.CHOSEN_ELSEWHERE),
+        "Vovk (2012): Beta(541, 60) law of coverage",
+        confidence=0.95,
+        lower=given.lower,
+    )
+    assert_claims(given, expected)
+    (by_class,) = dfu.label_conditional_conformal(PROBS, LABELS).further
+    expected = Claim(
+        "given the calibration rows, 'coverage >=' holds for each class by itself with "
+        "probability >= 0.95 over their draw (i.i.d. rows).",
+        "training-conditional",
+        (r.LABEL_SHIFT, r.IID, r.CHOSEN_ELSEWHERE),
+        "Vovk (2012): Beta law of coverage",
+        confidence=0.95,
+    )
+    assert_claims(by_class, expected)
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_measured_coverage(level):
+    sets = dfu.split_conformal(PROBS, LABELS, rng=1).predict(PROBS_TARGET)
+    expected = Claim(
+        "each interval covers the sets' true coverage on its stratum, for this "
+        f"calibration, with probability >= {level}; the intervals are not "
+        "simultaneous.",
+        "confidence interval",
+        (r.IID, r.SETS_ASSESSED_ELSEWHERE),
+        "Clopper and Pearson (1934)",
+        confidence=level,
+    )
+    assert_claims(sets.evaluate(LABELS, level=level).guarantee, expected)
+
+
+def test_sets_by_uniforms_of_the_users_own_need_these_to_be_uniform():
+    fit = dfu.split_conformal(PROBS, LABELS, rng=drawn())
+    own = np.random.default_rng(2).random(len(PROBS_TARGET))
+    claim = fit.predict(PROBS_TARGET, uniforms=own).guarantee
+    assert claim.assumptions == (*fit.guarantee.assumptions, r.OWN_UNIFORMS)
+    assert claim.statement == fit.guarantee.statement
+    plain = fit.predict(PROBS_TARGET, rng=drawn()).guarantee
+    assert plain == fit.guarantee
+
+
+@pytest.mark.parametrize("ids", [None, range(600)], ids=["rows", "ids"])
+def test_seeds_add_what_they_need(ids):
+    more = (r.SEED_ELSEWHERE, *((r.IDS_OF_ROWS,) if ids else ()))
+    for make in (
+        lambda **options: dfu.split_conformal(PROBS, LABELS, **options),
+        lambda **options: dfu.label_conditional_conformal(PROBS, LABELS, **options),
+        lambda **options: dfu.label_shift_conformal(PROBS, LABELS, WEIGHT, **options),
+        lambda **options: dfu.covariate_shift_conformal(
+            PROBS, LABELS, RATIO, **options
+        ),
+    ):
+        plain, seeded = make(rng=drawn()), make(rng=1, ids=ids)
+        pairs = zip(
+            (plain.guarantee, *plain.further),
+            (seeded.guarantee, *seeded.further),
+            strict=True,
+        )
+        for one, other in pairs:
+            assert other.assumptions == (*one.assumptions, *more)
+            assert other.reference == (
+                f"{one.reference}; hashed uniforms (theory page, 12.8)"
+            )
+
+
+def test_estimated_density_ratios_claim_nothing():
+    ratio = dfu.density_ratio(X, X_TARGET, rng=0)
+    assert_claims_nothing(
+        dfu.covariate_shift_conformal(PROBS, LABELS, ratio, rng=1),
+        "the weights are estimated, so that no finite-sample claim is made; if they "
+        "were fitted on other rows and have mean one, coverage is at least 1 - alpha - "
+        "E_p|w_hat - w| / 2 (Lei & Candes, 2021), which no data can tell",
+    )
+
+
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("options", [{"robust": True}, {"independent": True}, {}])
 def test_sets_need_what_their_weights_need(name, options):
@@ -421,6 +575,79 @@ def test_classes_with_too_few_rows_are_named():
 def test_claims_for_finite_samples_give_no_advice():
     for fit in (shifted(WEIGHT), shifted(ESTIMATORS["bbse"](), robust=True)):
         assert "Instead:" not in str(fit)
+
+
+def test_advice_names_what_robust_sets_cost():
+    printed = " ".join(str(shifted(ESTIMATORS["bbse"]())).split())
+    assert (
+        "robust=True covers target rows with probability >= 1 - alpha - delta, in "
+        "finite samples." in printed
+    )
+
+
+# ------------------------------------------------------------------- facts and warnings
+
+
+def facts(result):
+    return dict(result.summary().page.facts)
+
+
+def test_where_uniforms_and_weights_come_from():
+    fit = dfu.split_conformal(PROBS, LABELS, rng=drawn())
+    assert facts(fit)["Uniforms"] == "drawn"
+    fit = dfu.split_conformal(PROBS, LABELS, rng=1)
+    assert facts(fit)["Uniforms"] == "hash of each row"
+    fit = dfu.split_conformal(PROBS, LABELS, rng=1, ids=range(600))
+    assert facts(fit)["Uniforms"] == "hash of each id"
+    assert facts(shifted(ESTIMATORS["rlls"]()))["Weights"] == "RLLS, estimated"
+    robust = shifted(ESTIMATORS["rlls"](), robust=True)
+    assert facts(robust)["Weights"] == "RLLS, region"
+    assert facts(shifted(box(True), robust=True))["Weights"] == "given region"
+    assert facts(shifted(WEIGHT))["Weights"] == "known"
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.0123456])
+def test_nominal_coverage_is_rounded_down(alpha):
+    sets = dfu.split_conformal(PROBS, LABELS, alpha=alpha).predict(PROBS_TARGET)
+    for result in (sets, sets.evaluate(LABELS)):
+        printed = float(facts(result)["Nominal coverage"])
+        assert 1.0 - alpha - 1e-4 < printed <= 1.0 - alpha + 1e-9
+
+
+def warned(make) -> str:
+    with pytest.warns(dfu.SmallCalibrationWarning) as caught:
+        make()
+    return str(caught[0].message)
+
+
+def test_warnings_say_how_many_rows_are_needed():
+    few = PROBS[:8], LABELS[:8]
+    assert warned(lambda: dfu.split_conformal(*few)) == (
+        "8 calibration rows are too few for alpha=0.1: every set will hold every "
+        "label. At least 9 rows are needed."
+    )
+    # 0.9^n <= 0.05 from 29 rows on
+    assert warned(lambda: dfu.split_conformal(*few, confidence=0.95)) == (
+        "8 calibration rows are too few for alpha=0.1 with confidence=0.95: every set "
+        "will hold every label. At least 29 rows are needed."
+    )
+    rows = np.flatnonzero((LABELS < 2) | (np.cumsum(LABELS == 2) <= 3))
+    names = ["ash", "beech", "cedar"]
+    named = [names[k] for k in LABELS[rows]]
+    text = warned(
+        lambda: dfu.label_conditional_conformal(PROBS[rows], named, classes=names)
+    )
+    assert text == (
+        "too few calibration rows of class 'cedar': every set will hold them. At least "
+        "9 rows of a class are needed for alpha=0.1."
+    )
+    # a third of 0.05 for each class: 0.9^n <= 0.05 / 3 from 39 rows on
+    text = warned(
+        lambda: dfu.label_conditional_conformal(
+            PROBS[rows], named, confidence=0.95, classes=names
+        )
+    )
+    assert text.endswith("At least 39 rows of a class are needed for alpha=0.1.")
 
 
 # ------------------------------------------------------------------- numbers and bounds
