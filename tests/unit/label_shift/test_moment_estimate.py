@@ -337,7 +337,7 @@ def test_the_gap_is_the_difference_of_the_two_estimates():
 
 def test_the_gap_of_other_labels_is_that_of_bcts_fitted_to_them():
     # in the first order, which is how drawn labels are treated
-    data = samples(n=20_000, m=5000)
+    data = samples(n=8000, m=500)
     fit = dfu.mlls(*_arrays(data))
     w, old = fit.label_weight, fit.calibration
     g = old.apply(data.probs)
@@ -348,7 +348,7 @@ def test_the_gap_of_other_labels_is_that_of_bcts_fitted_to_them():
     found = compare_estimates(other, old.of(other), old, w).gap
     want = compare_estimates(other, new.of(other), new, w).gap
     without = compare_estimates(other, old.of(other), None, w).gap
-    np.testing.assert_allclose(found, want, atol=0.15 * abs(without - want).max())
+    np.testing.assert_allclose(found, want, atol=0.3 * abs(without - want).max())
 
 
 def test_a_classifier_without_errors_is_calibrated():

@@ -71,11 +71,11 @@ def test_resamples_have_the_spread_of_the_delta_method(n, m, soft):
     assert (ratio > 0.6).all()
 
 
-@pytest.mark.parametrize(("n", "m"), [(300, 6000), (6000, 300)])
+@pytest.mark.parametrize(("n", "m"), [(300, 2000), (2000, 300)])
 def test_resamples_of_mlls_have_the_spread_of_its_likelihood(n, m):
     # BCTS is fitted again to every resample: with few source rows it is most of it
     fit = dfu.mlls(*drawn(n, m))
-    found = fit._resampled(200, np.random.default_rng(2), 1, False)
+    found = fit._resampled(80, np.random.default_rng(2), 1, False)
     want = np.sqrt(np.diag(fit.likelihood_covariance))
     np.testing.assert_allclose(np.std(found, axis=0), want, rtol=0.25)
 
