@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from matplotlib.text import Text
+from scipy import special
 
 import distfreeuq as dfu
 from distfreeuq import metrics
@@ -114,6 +115,26 @@ def test_noise_is_about_the_mean_ece_of_calibrated_classifiers(data):
     without_test = dfu.assess(probs, labels, n_sim=0)
     result = dfu.assess(probs, labels, rng=0)
     assert without_test.noise == pytest.approx(result.test.null_mean, rel=0.05)
+
+
+def test_noise_of_weighted_rows_by_hand():
+    p1, labels = np.array([0.9, 0.8, 0.7, 0.6]), [1, 1, 0, 1]
+    w = np.array([4.0, 2.0, 1.0, 1.0])
+    pair = dfu.compare(p1, p1, labels, n_bins=1, sample_weight=w, n_boot=0)
+    # the sum of w (hit - p) has variance sum w^2 p (1 - p)
+    want = np.sqrt(2 / np.pi * (w**2 @ (p1 * (1 - p1)))) / w.sum()
+    np.testing.assert_allclose(pair.noise, want)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_intervals_of_differences_have_their_level(data, level):
+    _, probs, labels = data
+    other = np.sqrt(probs) / np.sqrt(probs).sum(axis=1, keepdims=True)
+    pair = dfu.compare(probs, other, labels, level=level, n_boot=4000, rng=0)
+    one, two = (((p - np.eye(4)[labels]) ** 2).sum(axis=1) for p in (probs, other))
+    half = special.ndtri(0.5 + level / 2) * (two - one).std() / np.sqrt(labels.size)
+    low, high = pair.interval("brier_score")[1]
+    assert (high - low) / 2 == pytest.approx(half, rel=0.08)
 
 
 def test_p_value_by_enumeration():

@@ -143,6 +143,19 @@ def test_cells_of_discrete_rows_have_parts_of_their_own():
     assert counts.tolist() == fit.bin_counts.tolist()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_on_edges_are_those_that_no_cell_counts(seed):
+    """One coordinate of few values, whose rows are parts; the others are continuous."""
+    rng = np.random.default_rng(seed)
+    first = rng.choice([0.1, 0.3, 0.5], 300)
+    share = rng.random(300)
+    probs = np.column_stack([first, (1 - first) * share, (1 - first) * (1 - share)])
+    cells, bins = balanced_cells(probs, 12, [0, 1, 2])
+    excepted = cells.excepted_splits()
+    assert 0 < excepted.sum() < excepted.size
+    np.testing.assert_array_equal(cells.on_splits(probs, excepted), bins < 0)
+
+
 def test_continuous_rows_may_be_predicted_themselves():
     """The rows that are edges are as many as there are edges: nothing to warn of."""
     scores = np.arange(1, 100) / 100

@@ -358,3 +358,36 @@ def test_split_keeps_weights_with_their_rows(source):
     with pytest.raises(dfu.InputError, match="positive for a row that counts"):
         for seed in range(20):  # in one of them the row is among those that choose
             dfu.histogram_binning(*source, sample_weight=one_row, split=0.5, rng=seed)
+
+
+def test_a_region_s_own_level_is_kept(source):
+    fit = dfu.histogram_binning(*source, n_bins=2, alpha=0.1)
+    box = dfu.Box([0.9] * 3, [1.1] * 3, True, 0.2)
+    for shifted in (
+        fit.under_label_shift([1, 1, 1], region=box, delta=0.05),
+        fit.under_label_shift(box, delta=0.05),
+    ):
+        assert shifted.shift.delta == 0.2
+        assert shifted.guarantee.confidence == pytest.approx(0.7)
+    declared = dfu.Box([0.9] * 3, [1.1] * 3, True)
+    assert fit.under_label_shift(declared, delta=0.05).shift.delta == 0.05
+
+
+def test_weights_in_another_order_of_classes_are_refused(source, target):
+    probs, labels = source
+    names = np.array(["a", "b", "c"])
+    weights = dfu.bbse(probs, names[labels], target, classes=names)
+    turned = dfu.histogram_binning(
+        probs[:, ::-1], names[labels], n_bins=2, classes=names[::-1]
+    )
+    with pytest.raises(dfu.InputError, match="label_weight"):
+        turned.under_label_shift(weights)
+
+
+@pytest.mark.parametrize("mode", ["canonical", "top-label", "classwise"])
+def test_rows_on_edges_are_excepted_on_the_target_too(source, mode):
+    fit = dfu.histogram_binning(*source, n_bins=3, mode=mode)
+    shifted = fit.under_label_shift([1, 2, 1])
+    for one in (fit, shifted):
+        assert "rows not on an edge" in one.guarantee.statement
+    assert set(fit.guarantee.assumptions) < set(shifted.guarantee.assumptions)

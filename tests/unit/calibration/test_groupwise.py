@@ -167,6 +167,34 @@ def test_weights_and_guarantee():
     assert not weighted.guarantee
 
 
+def test_a_group_left_out_for_its_labels_has_its_share_of_delta():
+    # a third group has rows enough and no error: whether it gets a temperature of its
+    # own was decided by its labels, so that delta is shared by three
+    logits, labels, site = draws()
+    third = np.arange(600) < 100
+    labels = np.where(third, logits.argmax(axis=1), labels)
+    site = np.where(third, "west", site)
+    fit = dfu.groupwise_calibration(
+        "temperature",
+        logits,
+        labels,
+        groups=site,
+        loss="brier",
+        bounds=(0.1, 2.0),
+        logit_range=30.0,
+    )
+    assert len(fit.fits) == 2
+    expected = 2 * dfu.bounds.cts_excess_risk_tight(
+        fit.counts[:2].min(),
+        1,
+        0.05 / 3,
+        alpha_bounds=(0.1, 2.0),
+        gamma=0.0,
+        lipschitz=30 * 8 / 27,
+    )
+    assert fit.guarantee.upper == pytest.approx(float(expected))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

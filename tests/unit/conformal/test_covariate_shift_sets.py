@@ -40,6 +40,21 @@ def test_equal_weights_are_split_conformal():
     assert weighted.ess == pytest.approx(200)
 
 
+def test_weights_stay_with_their_rows():
+    # scores that do not ascend: every weight must follow its own
+    rng = np.random.default_rng(2)
+    probs, labels = rng.dirichlet([1, 1, 1], size=80), rng.integers(0, 3, 80)
+    weights, own = rng.exponential(size=80), np.array([0.0, 0.3, 2.0, 5.0])
+    scores = dfu.nested_scores(probs, labels, score="lac")
+    result = dfu.covariate_shift_conformal(
+        probs, labels, weights, alpha=0.2, score="lac"
+    )
+    want = dfu.weighted_quantile(scores, weights, 0.8, atom=own)
+    np.testing.assert_array_equal(result.threshold_for(own), want)
+    np.testing.assert_array_equal(result.scores, np.sort(scores))
+    np.testing.assert_array_equal(result.sample_weight, weights[np.argsort(scores)])
+
+
 def test_rows_of_weight_zero_do_not_count():
     short = dfu.covariate_shift_conformal(
         P1[:3], [1] * 3, [1, 1, 1], alpha=0.3, score="lac"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import distfreeuq as dfu
-from distfreeuq import label_shift_conformal, scenarios
+from distfreeuq import bounds, label_shift_conformal, scenarios
 from distfreeuq.conformal.thresholds import (
     label_shift_thresholds,
     stratified_pac_threshold,
@@ -211,6 +211,43 @@ def test_weights_must_be_for_the_same_classes(toy, estimate):
     names = np.array(["a", "b", "c"])
     with pytest.raises(dfu.InputError, match="'label_weight' parameter"):
         label_shift_conformal(probs, names[labels], estimate, classes=names)
+
+
+def test_weights_in_another_order_of_classes_are_refused(toy):
+    _, probs, labels, probs_target, _ = toy
+    names = ["a", "b", "c"]
+    other = dfu.bbse(probs, np.array(names)[labels], probs_target, classes=names)
+    turned = probs[:, ::-1], np.array(names)[labels]
+    with pytest.raises(dfu.InputError, match="label_weight"):
+        label_shift_conformal(*turned, other, classes=names[::-1], rng=0)
+    with pytest.raises(dfu.InputError, match="label_weight"):
+        label_shift_conformal(*turned, other, classes=names[::-1], robust=True, rng=0)
+
+
+def test_the_weights_and_the_prior_have_half_of_delta_each(toy, estimate):
+    _, probs, labels, _, _ = toy
+    fit = label_shift_conformal(
+        probs, labels, estimate, independent=True, delta=0.3, rng=0
+    )
+    n, counts = labels.size, np.bincount(labels)
+    low, high = bounds.clopper_pearson(counts, n, 0.15 / 3)
+    cost = total_variation_bound(
+        estimate.label_weight, estimate.region(0.15), low, high
+    )
+    assert 0.0 < cost < 0.9
+    assert fit.guarantee.lower == pytest.approx(0.9 - cost, abs=1e-12)
+    assert fit.guarantee.confidence == pytest.approx(0.7)
+
+
+def test_known_weights_have_no_upper_side_where_scores_tie(toy):
+    _, probs, labels, _, _ = toy
+    weights = [1.0, 1.2, 0.9]
+    free = label_shift_conformal(probs, labels, weights, rng=np.random.default_rng(0))
+    assert free.guarantee.upper < 1.0
+    twice = np.r_[probs, probs], np.r_[labels, labels]
+    tied = label_shift_conformal(*twice, weights, score="lac")
+    assert tied.guarantee.upper is None
+    assert "<=" not in tied.guarantee.statement
 
 
 def test_singular_confusion_matrix_needs_robust(toy):

@@ -170,6 +170,14 @@ def test_ids_are_hashed_in_place_of_rows():
     assert np.unique((same_ids.scores % 1.0).round(9)).size == 1
 
 
+def test_ids_are_hashed_under_the_key_of_the_seed():
+    one, other = (split(rng=seed, ids=IDS, score="rank") for seed in (0, 1))
+    assert one.row_key != other.row_key
+    # the uniforms of the same ids are others: hardly any is the same
+    same = np.isin((one.scores % 1.0).round(12), (other.scores % 1.0).round(12))
+    assert same.mean() < 0.05
+
+
 def test_ids_of_any_container_and_integer_type():
     expected = split(rng=0, ids=IDS).scores
     for same in (IDS.tolist(), IDS.astype(np.uint16), pd.Series(IDS), pd.Index(IDS)):

@@ -287,8 +287,17 @@ def test_known_weights_keep_the_guarantee_of_the_bins():
     )
     assert known.guarantee == known.calibration.guarantee
     assert bool(known.guarantee)
-    shifted_weights = fit(data, calibrator="binning", ratio=data["weights"], offset=0.5)
-    assert not shifted_weights.guarantee
+    for offset in (0.001, 0.5, 2.0):
+        added = fit(
+            data,
+            calibrator="binning",
+            ratio=data["weights"],
+            offset=offset,
+            calibrator_options=options,
+        )
+        assert bool(added.calibration.guarantee)  # so that the offset alone voids it
+        assert not added.guarantee
+        assert "offset" in added.guarantee.reason
     assert not fit(data, calibrator="binning").guarantee
     assert not fit(data, ratio=None).guarantee
 

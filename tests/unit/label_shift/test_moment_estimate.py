@@ -7,8 +7,10 @@ import pytest
 from scipy import optimize, special
 
 import distfreeuq as dfu
+from distfreeuq.label_shift.bcts import fit_bcts
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.data import Samples
+from distfreeuq.label_shift.inference.hausman_test import compare_estimates
 from distfreeuq.label_shift.inference.moment_estimate import (
     PSEUDO_ROWS,
     MomentEstimate,
@@ -84,6 +86,19 @@ def test_class_variances_by_hand():
     said = a * b / (a + b) ** 2 * 1.5**2
     want = PSEUDO_ROWS * said / (1 + PSEUDO_ROWS)
     assert estimate.class_variance[0, 0] == pytest.approx(want)
+
+
+def test_target_variances_by_hand():
+    # phi_0 of the four target rows is 1, 1, 1 and -1/2; phi_1 is one less phi_0
+    confusion = Confusion(np.array([[2, 1], [0, 2]]), np.array([3, 1]), 5, 4, False)
+    phi = np.array([1.0, 1.0, 1.0, -0.5])
+    found = moments_of_counts(confusion).target_variance
+    np.testing.assert_allclose(found, [phi.var(ddof=1)] * 2)
+    # the same rows as probabilities
+    probs, labels = np.eye(2)[[0, 0, 0, 1, 1]], np.array([0, 0, 1, 1, 1])
+    target = np.eye(2)[[0, 0, 0, 1]]
+    soft = moments_of_predictions(Samples(probs, labels, target), target.T @ target)
+    np.testing.assert_allclose(soft.target_variance, [phi.var(ddof=1)] * 2)
 
 
 def test_standard_errors_are_those_of_the_delta_method():
@@ -318,6 +333,29 @@ def test_the_gap_is_the_difference_of_the_two_estimates():
     np.testing.assert_allclose(
         fit.calibration_test.gap, want, atol=0.25 * abs(want).max()
     )
+
+
+def test_the_gap_of_other_labels_is_that_of_bcts_fitted_to_them():
+    # in the first order, which is how drawn labels are treated
+    data = samples(n=8000, m=500)
+    fit = dfu.mlls(*_arrays(data))
+    w, old = fit.label_weight, fit.calibration
+    g = old.apply(data.probs)
+    rng = np.random.default_rng(0)
+    labels = (g.cumsum(axis=1) < rng.random((len(g), 1))).sum(axis=1)
+    other = Samples(data.probs, labels, data.probs_target)
+    new = fit_bcts(other.probs, labels)
+    found = compare_estimates(other, old.of(other), old, w).gap
+    want = compare_estimates(other, new.of(other), new, w).gap
+    without = compare_estimates(other, old.of(other), None, w).gap
+    np.testing.assert_allclose(found, want, atol=0.3 * abs(without - want).max())
+
+
+def test_a_classifier_without_errors_is_calibrated():
+    # labels drawn from it are always the same: every gap is that of the rows
+    labels = np.repeat([0, 1, 2], [20, 30, 50])
+    data = np.eye(3)[labels], labels, np.eye(3)[labels[10:60]]
+    assert dfu.mlls(*data, calibrate=None).calibration_test.p_value == 1.0
 
 
 def test_the_same_rows_print_the_same_bytes():

@@ -146,6 +146,13 @@ def test_pac_rank_equals_brute_force(alpha, delta):
         assert (rank == n + 1) == ((1 - alpha) ** n > delta)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 11])
+def test_a_tail_of_exactly_delta_is_small_enough(n):
+    # P(Bin(n, 1/2) = n) = 2^-n, without rounding
+    assert bounds.pac_rank(n, 0.5, 0.5**n) == n
+    assert bounds.pac_rank(n, 0.5, np.nextafter(0.5**n, 0.0)) == n + 1
+
+
 def test_pac_rank_golden(golden):
     case = golden("bounds", "pac-rank")
     for (n, alpha, delta), want in zip(
