@@ -46,7 +46,7 @@ def label_shift_weights(fit: LabelShiftResult, *, ax: Axes | None = None) -> Axe
     ax.set_ylabel("class")
     title = "Known class weights (dashed: no shift)"
     if not fit.known:
-        rows = f"{fit.n} source and {fit.m} target rows"
-        title = f"Class weights by {fit.method} from {rows}, 95% intervals"
+        rows = f"{fit.n} and {fit.m} rows"
+        title = f"Weights by {fit.method} from {rows}, 95% intervals"
     ax.set_title(title, fontsize="medium")
     return ax
