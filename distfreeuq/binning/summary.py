@@ -45,19 +45,21 @@ def summarize_binning(fit: BinningResult) -> Summary:
 
 
 def _facts(fit: BinningResult) -> list[tuple[str, str]]:
+    counted = ("Rows counted", str(fit.n - fit.n_boundary))
+    on_edges = ("Rows on boundaries", _on_edges(fit))
+    if fit.mode == "classwise":  # each class has boundaries of its own
+        counted = ("Rows", str(fit.n))
+        on_edges = ("On boundaries, all classes", _on_edges(fit))
     facts = [
         ("Bins", f"{fit.n_bins}, {fit.scheme}"),
         ("Bound", fit.bound),
         ("Error rate alpha", f"{fit.alpha:g}"),
         ("Largest radius", at_most(fit.largest_radius)),
-        ("Rows counted", str(fit.n - fit.n_boundary)),
+        counted,
         ("Rows that chose the bins", str(fit.n_chose)),
-        ("Rows on boundaries", _on_edges(fit)),
+        on_edges,
         ("Classes", str(len(fit.classes))),
     ]
-    if fit.mode == "classwise":  # each class has boundaries of its own
-        facts[4] = ("Rows", str(fit.n))
-        facts[6] = ("On boundaries, all classes", _on_edges(fit))
     if fit.shift is not None:
         facts += [
             ("Weights", fit.shift.weights_from),

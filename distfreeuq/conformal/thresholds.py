@@ -159,14 +159,15 @@ def stratified_pac_threshold(
     counts = np.array([own.size for own in by_class], dtype=np.float64)
     prior = target_prior[active] / target_prior[active].sum()
     candidates = np.unique(scores)
-    low, high = -1, candidates.size
-    while high - low > 1:
-        middle = (low + high) // 2
-        t = candidates[middle]
+
+    def enough(index: int) -> bool:
+        t = candidates[index]
         hits = np.array([np.searchsorted(own, t, "right") for own in by_class], float)
-        enough = prior @ bounds.clopper_pearson_lower(hits, counts, delta / active.size)
-        low, high = (low, middle) if enough >= 1.0 - alpha else (middle, high)
-    return float(candidates[high]) if high < candidates.size else np.inf
+        low = bounds.clopper_pearson_lower(hits, counts, delta / active.size)
+        return bool(prior @ low >= 1.0 - alpha)
+
+    found = _first_true(enough, candidates.size, candidates.size // 2)
+    return float(candidates[found]) if found < candidates.size else np.inf
 
 
 def pac_method(
