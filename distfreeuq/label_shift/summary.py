@@ -36,9 +36,10 @@ _LIKELIHOOD = (
     "and intervals are those of moment equations, which do not."
 )
 _NO_SHIFT = (
-    "of equal class proportions, by the predictions; exact at every sample size. Other "
-    "drift may cause a small p-value too, and is not seen where it leaves the "
-    "predictions' frequencies as they are."
+    "of equal class proportions, by the predictions; a Monte Carlo test, exact at "
+    "every sample size on average over its draws. Other drift may cause a small "
+    "p-value too, and is not seen where it leaves the predictions' frequencies as they "
+    "are."
 )
 
 

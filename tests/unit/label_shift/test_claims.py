@@ -129,7 +129,8 @@ def test_notes(fits, name):
     notes = dict(fits[name].summary().page.notes)
     assert notes["Intervals"] == "each by itself, asymptotic (score intervals)."
     assert notes["No-shift test"] == (
-        "of equal class proportions, by the predictions; exact at every sample size. "
+        "of equal class proportions, by the predictions; a Monte Carlo test, exact at "
+        "every sample size on average over its draws. "
         "Other drift may cause a small p-value too, and is not seen where it leaves "
         "the predictions' frequencies as they are."
     )
