@@ -210,10 +210,11 @@ def _claim(
     logit_range: float | None,
     reference: str,
 ) -> Guarantee:
-    known = f"at most {rows.logit_range:.4g}, which was measured on these rows and "
+    widest = at_most(_widest(rows, logit_range))
+    known = f"at most {widest}, which was measured on these rows and "
     known += "should be known in advance"
     if logit_range is not None:
-        known = f"at most {logit_range:.4g}, as declared"
+        known = f"at most {widest}, as declared"
     return Guarantee(
         statement=f"with probability >= {at_least(1.0 - delta)} over these rows, "
         + statement,
@@ -236,7 +237,7 @@ def _constants(
     logit_range: float | None,
 ) -> tuple[LossConstants, LossConstants, float]:
     """Return sharper constants, the paper's, and what to multiply the bound by."""
-    widest = rows.logit_range if logit_range is None else logit_range
+    widest = _widest(rows, logit_range)
     if loss == "nll":
         own = bounds.nll_constants(widest, rows.n_classes, alpha_bounds[1])
         return own, own, 1.0
@@ -247,6 +248,11 @@ def _constants(
         norm = 0.5 * widest * math.sqrt(rows.n_classes)
     paper = LossConstants(1.0, math.sqrt(2.0) * norm)
     return bounds.half_brier_constants(widest), paper, 2.0
+
+
+def _widest(rows: CalibrationRows, logit_range: float | None) -> float:
+    """Return the range of logits that a bound allows: as printed, so rounded up."""
+    return float(at_most(rows.logit_range if logit_range is None else logit_range))
 
 
 def is_vacuous(
@@ -270,7 +276,7 @@ def _trivial(
 
     Its probabilities are all but uniform, and its excess is at most its largest loss.
     """
-    widest = rows.logit_range if logit_range is None else logit_range
+    widest = _widest(rows, logit_range)
     return _largest_loss(loss, alpha_bounds[0] * widest, rows.n_classes)
 
 
