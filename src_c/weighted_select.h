@@ -163,19 +163,41 @@ static int select_among_many(weighted_values w, needs q, uint64_t low, int shift
     return failed;
 }
 
+enum { RANGE_STRANDS = 4 };
+
+/* The smallest and the largest of at least RANGE_STRANDS values. Both are values themselves,
+   so that their buckets differ, and no bucket gets all that were dealt. A reduction by OpenMP
+   would not do: clang begins it at the largest finite number, the smallest of values that are
+   all +inf would be finite, and dealing them out would never end. */
+static void find_range(const double *values, ptrdiff_t n, double *smallest, double *largest)
+{
+    double low[RANGE_STRANDS], high[RANGE_STRANDS];
+    const ptrdiff_t whole = n - n % RANGE_STRANDS;
+    for (int s = 0; s < RANGE_STRANDS; s++)
+        low[s] = high[s] = values[n - 1 - s];
+    for (ptrdiff_t i = 0; i < whole; i += RANGE_STRANDS) {
+        PRAGMA(omp simd)
+        for (int s = 0; s < RANGE_STRANDS; s++) {
+            const double x = values[i + s];
+            low[s] = x < low[s] ? x : low[s];
+            high[s] = x > high[s] ? x : high[s];
+        }
+    }
+    *smallest = low[0], *largest = high[0];
+    for (int s = 1; s < RANGE_STRANDS; s++) {
+        *smallest = low[s] < *smallest ? low[s] : *smallest;
+        *largest = high[s] > *largest ? high[s] : *largest;
+    }
+}
+
 static int select_quantiles(weighted_values w, needs q)
 {
     if (w.n <= FEW_VALUES) {
         select_few(w, q);
         return 0;
     }
-    double smallest = w.values[0], largest = w.values[0];
-    PRAGMA(omp simd reduction(min : smallest) reduction(max : largest))
-    for (ptrdiff_t i = 1; i < w.n; i++) {
-        double x = w.values[i];
-        smallest = x < smallest ? x : smallest;
-        largest = x > largest ? x : largest;
-    }
+    double smallest, largest;
+    find_range(w.values, w.n, &smallest, &largest);
     uint64_t low = key_of(smallest), high = key_of(largest);
     if (low == high) {
         for (ptrdiff_t j = 0; j < q.n; j++)
