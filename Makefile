@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PEERS ?= bench-light
 CORE := setup.py pyproject.toml distfreeuq/_version.py $(wildcard src_c/*)
 
-.PHONY: demo test test-quick verify verify-thorough lint type docs figures replicate bench bench-guard dist clean
+.PHONY: demo test test-quick sanitize debug-test compilers verify verify-thorough lint type docs figures replicate bench bench-guard dist clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m distfreeuq demo
@@ -17,6 +17,18 @@ test: $(VENV)/installed
 # What is not marked slow: less than two minutes on two cores.
 test-quick: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto -q -m "not slow"
+
+# The core with address and undefined-behaviour sanitizers (GCC), with bounds checks, and
+# by other compilers: each is built and tested in a folder of its own, build/NAME.
+sanitize: $(VENV)/installed
+	$(BIN)/python -m tests.builds sanitize
+
+debug-test: $(VENV)/installed
+	$(BIN)/python -m tests.builds debug -n auto
+
+compilers: $(VENV)/installed
+	$(BIN)/python -m tests.builds no-openmp -n auto
+	$(BIN)/python -m tests.builds clang -n auto
 
 verify: $(VENV)/installed
 	$(BIN)/python -m distfreeuq verify --fast --jobs -1

@@ -11,12 +11,14 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 FAMILIES = sorted(path.stem for path in Path("src_c").glob("_*.pyx"))
-DEBUG = os.environ.get("DISTFREEUQ_DEBUG") == "1"
+DEBUG = os.environ.get("DISTFREEUQ_DEBUG", "0")
+CHECKED = DEBUG == "1"  # bounds of arrays; "symbols" is what sanitizers want instead
 
 
 def links(flags: list[str], program: str) -> bool:
     """Return whether this compiler makes a program with these flags."""
-    compiler = (sysconfig.get_config_var("CC") or "cc").split()
+    usual = sysconfig.get_config_var("CC") or "cc"
+    compiler = os.environ.get("CC", usual).split()
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "probe.c")
         source.write_text(program)
@@ -54,8 +56,9 @@ if sys.platform == "win32":
 else:
     # Contraction would give fused multiply-adds on some machines and not on others. No
     # kernel traps floating-point exceptions; saying so lets comparisons vectorise.
-    arithmetic = ["-O3", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"]
-    compile_args = [*arithmetic, "-g0", *(openmp or simd_flags())]
+    arithmetic = ["-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"]
+    level = ["-O3", "-g0"] if DEBUG == "0" else ["-O1", "-g"]
+    compile_args = [*level, *arithmetic, *(openmp or simd_flags())]
 
 setup(
     options={"build_ext": {"parallel": os.cpu_count()}},
@@ -75,9 +78,9 @@ setup(
         include_path=["src_c"],
         compiler_directives={
             "language_level": 3,
-            "boundscheck": DEBUG,
+            "boundscheck": CHECKED,
             "wraparound": False,
-            "initializedcheck": DEBUG,
+            "initializedcheck": CHECKED,
             "cdivision": True,
             "freethreading_compatible": True,
         },

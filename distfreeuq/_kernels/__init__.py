@@ -1,6 +1,7 @@
 """The compiled core, built from src_c/.
 
-Kernels never raise on bad input; they report the first invalid row.
+Kernels never raise on bad input; they report the first invalid row. Before anything
+else uses them, some compute what is known already (_self_check.py).
 """
 
 from importlib import import_module
@@ -31,3 +32,13 @@ except ImportError as error:
         "distfreeuq's compiled core is missing or was built for another Python. "
         "Build it from the checkout with:  python -m pip install -e ."
     ) from error
+
+wrong = import_module(f"{__name__}._self_check").wrong_kernels()
+if wrong:
+    raise ImportError(
+        f"distfreeuq's compiled core computes wrongly: {', '.join(wrong)} did not give "
+        "the answers that are known. Most likely the compiler that built it is at "
+        "fault. Build it with another one (CC=clang), or with less optimization: "
+        "DISTFREEUQ_DEBUG=1 python -m pip install --no-cache-dir --force-reinstall "
+        "--no-binary distfreeuq distfreeuq"
+    )

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from distfreeuq._kernels import _scores, _self_check
 from tests import reference_kernels as twin
 
 SOURCES = Path(__file__).parents[3] / "src_c"
@@ -29,6 +30,12 @@ ptrdiff_t scores(int kind, const double *probs, ptrdiff_t n, ptrdiff_t K,
     return true_label_scores(probs, K, 1e-6, &score, labels, uniforms, 0, n, out);
 }
 """
+WITHOUT_PRAGMAS = """
+#include "portability.h"
+#undef PRAGMA
+#define PRAGMA(text)
+"""
+ALL = (twin.LAC, twin.APS, twin.RAPS, twin.SAPS, twin.RANK, twin.MARGIN)
 SAME_BITS = "-ffp-contract=off"
 USUAL = ["-O3", "-fno-trapping-math", SAME_BITS]
 FLAGS = {
@@ -46,39 +53,59 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def compiled(folder, flags):
+def compiled(folder, flags, program=PROGRAM):
+    """Return a function that calls the compiled program on NumPy's arrays."""
     source, library = folder / "scores.c", folder / "scores.so"
-    source.write_text(PROGRAM)
+    source.write_text(program)
     command = [*COMPILER, "-shared", "-fPIC", *flags, f"-I{SOURCES}"]
     subprocess.run([*command, str(source), "-o", str(library), "-lm"], check=True)
-    return ctypes.CDLL(str(library)).scores
+    function = ctypes.CDLL(str(library)).scores
+    function.restype = ctypes.c_ssize_t
+
+    def scores(kind, probs, labels, uniforms, out):
+        return function(
+            ctypes.c_int(kind),
+            address(probs),
+            *map(ctypes.c_ssize_t, probs.shape),
+            *map(address, (labels, uniforms, out)),
+        )
+
+    return scores
 
 
 def address(array):
     return ctypes.c_void_p(array.ctypes.data)
 
 
-@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS.keys())
-def test_scores_are_right_with_all_flags(flags, tmp_path):
-    scores = compiled(tmp_path, flags)
-    scores.restype = ctypes.c_ssize_t
-    rng = np.random.default_rng(0)
+def wrong_scores(scores, kinds=ALL):
+    """Return how many scores of random rows are not what the twin says."""
+    rng, wrong = np.random.default_rng(0), 0
     for n_classes in (2, 3, 10, 40):
         probs = rng.dirichlet(np.ones(n_classes), size=160)
         labels = rng.integers(0, n_classes, 160)
         uniforms, got = rng.random(160), np.full(160, np.nan)
-        for kind in (twin.LAC, twin.APS, twin.RAPS, twin.SAPS, twin.RANK, twin.MARGIN):
-            bad = scores(
-                ctypes.c_int(kind),
-                address(probs),
-                ctypes.c_ssize_t(160),
-                ctypes.c_ssize_t(n_classes),
-                address(labels),
-                address(uniforms),
-                address(got),
-            )
-            assert bad == -1
+        for kind in kinds:
+            assert scores(kind, probs, labels, uniforms, got) == -1
             want = twin.true_label_scores(
                 (kind, 0.01, 2.0, 0.1), probs, labels, uniforms
             )
-            np.testing.assert_array_equal(got, want)
+            wrong += int((got != want).sum())
+    return wrong
+
+
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS.keys())
+def test_scores_are_right_with_all_flags(flags, tmp_path):
+    assert wrong_scores(compiled(tmp_path, flags)) == 0
+
+
+def test_the_fault_would_be_noticed_at_import(tmp_path, monkeypatch):
+    scores = compiled(tmp_path, USUAL, WITHOUT_PRAGMAS + PROGRAM)
+    if wrong_scores(scores, [twin.APS]) == 0:
+        pytest.skip("this compiler does not have the fault")
+
+    def kernel(score, probs, tolerance, labels, uniforms, out, threads):
+        wide = probs.astype(np.float64)  # the fault is compiled for doubles only
+        return scores(score[0], wide, labels, uniforms, out)
+
+    monkeypatch.setattr(_scores, "_true_label_scores", kernel)
+    assert _self_check.wrong_kernels() == ["_true_label_scores"]
