@@ -261,6 +261,30 @@ def _take_rows_of_bins(
                 &out[start, 0])
 
 
+def _mark_on_edges(
+    const floating[:] values,
+    const floating[::1] edges,
+    const uint8_t[::1] excepted,
+    uint8_t[::1] marks,
+    int threads,
+):
+    """Set marks[i] to 1 where a value is an excepted edge, and leave the other marks.
+
+    Of equal edges the first counts.
+    """
+    cdef ptrdiff_t i, n = values.shape[0], n_edges = edges.shape[0]
+    cdef int64_t m
+    cdef int32_t[TABLE_SIZE + 1] table
+    cdef const int32_t *first = table
+    if n == 0 or n_edges == 0:
+        return
+    _fill_table(&edges[0], n_edges, table)
+    for i in prange(n, nogil=True, num_threads=threads, schedule="static"):
+        m = _look_up(&edges[0], first, values[i], True)
+        if m < n_edges and edges[m] == values[i] and excepted[m]:
+            marks[i] = 1
+
+
 def _count_labels(const int64_t[::1] bins, const int64_t[::1] labels, int64_t[:, ::1] out):
     """Add to out[m, k] the number of rows in bin m with label k; negative bins are none."""
     cdef ptrdiff_t i

@@ -146,6 +146,17 @@ def assign_bins(values: FloatArray, edges: FloatArray, closed_right: bool) -> In
     return np.asarray(below.sum(axis=1), dtype=np.int64)
 
 
+def mark_on_edges(
+    values: FloatArray, edges: FloatArray, excepted: BoolArray
+) -> BoolArray:
+    """Return which values equal an edge whose first occurrence is excepted."""
+    first = {float(e): m for m, e in reversed(list(enumerate(edges)))}
+    return np.array(
+        [float(v) in first and bool(excepted[first[float(v)]]) for v in values],
+        dtype=bool,
+    )
+
+
 def count_labels(
     bins: IntArray, labels: IntArray, n_bins: int, n_classes: int
 ) -> IntMatrix:

@@ -41,6 +41,13 @@ def _take_rows_of_bins(
     out: FloatMatrix,
     threads: int,
 ) -> None: ...
+def _mark_on_edges(
+    values: FloatArray,
+    edges: FloatArray,
+    excepted: ByteMatrix,
+    marks: ByteMatrix,
+    threads: int,
+) -> None: ...
 def _count_labels(bins: IntArray, labels: IntArray, out: IntMatrix) -> None: ...
 def _sum_label_weights(
     bins: IntArray, labels: IntArray, weights: FloatArray, out: FloatMatrix

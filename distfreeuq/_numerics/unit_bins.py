@@ -89,6 +89,18 @@ class Intervals:
         )
         return out
 
+    def mark_on_edges(
+        self, scores: FloatArray, excepted: BoolArray, marks: BoolArray
+    ) -> None:
+        """Set `marks` (n,) where a score lies on one of these edges (M - 1,)."""
+        _bins._mark_on_edges(
+            scores,
+            self.edges_as(scores.dtype),
+            excepted.view(np.uint8),
+            marks.view(np.uint8),
+            threads_for(scores.size),
+        )
+
     def tabulate_columns(
         self, probs: FloatMatrix, labels: IntArray
     ) -> tuple[IntArray, FloatMatrix]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
-    BoolArray,
     FloatArray,
     FloatMatrix,
     IntArray,
@@ -79,10 +79,11 @@ class CanonicalBinning(BinningResult):
             return self.partition.assign(np.ascontiguousarray(matrix[:, 1]))
         return self.partition.assign(matrix)
 
-    def _on_edges(self, matrix: FloatMatrix) -> BoolArray:
-        if isinstance(self.partition, Intervals):
-            return self._scores_on_edges(self.partition, matrix[:, 1])
-        return BinningResult._on_edges(self, matrix)
+    def _binned_scores(
+        self, matrix: FloatMatrix
+    ) -> Iterable[tuple[Intervals, FloatArray]]:
+        assert isinstance(self.partition, Intervals)
+        return [(self.partition, matrix[:, 1])]
 
     def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
         undefined = np.isnan(self.frequencies[:, 0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
-    BoolArray,
     BoolMatrix,
     FloatArray,
     FloatMatrix,
@@ -114,12 +114,11 @@ class ClasswiseBinning(BinningResult):
         pairs = zip(self.partition, columns, strict=True)
         return np.column_stack([part.assign(column) for part, column in pairs])
 
-    def _on_edges(self, matrix: FloatMatrix) -> BoolArray:
+    def _binned_scores(
+        self, matrix: FloatMatrix
+    ) -> Iterable[tuple[Intervals, FloatArray]]:
         assert isinstance(self.partition, tuple)
-        on_edges = np.zeros(matrix.shape[0], dtype=np.bool_)
-        for part, column in zip(self.partition, matrix.T, strict=True):
-            on_edges |= self._scores_on_edges(part, column)
-        return on_edges
+        return zip(self.partition, matrix.T, strict=True)
 
     def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
         bins = self._assign(matrix)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,7 +22,7 @@ from distfreeuq._base.array_types import (
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.stored_state import check_floats, check_integers, require
 from distfreeuq._base.user_warnings import warn_user
-from distfreeuq._numerics.unit_bins import Intervals, ScoreBins
+from distfreeuq._numerics.unit_bins import Intervals
 from distfreeuq.binning import guarantees
 from distfreeuq.binning.data import read_target_weights
 from distfreeuq.binning.label_shift_bins import TargetShift, TargetWeights
@@ -250,8 +251,18 @@ class BinningResult(Result):
 
     def _on_edges(self, matrix: FloatMatrix) -> BoolArray:
         """Return which rows lie on edges that the claim leaves out, shape (n,)."""
-        assert isinstance(self.partition, SimplexCells)
-        return self.partition.on_splits(matrix, self.partition.excepted_splits())
+        if isinstance(self.partition, SimplexCells):
+            return self.partition.on_splits(matrix, self.partition.excepted_splits())
+        marks = np.zeros(matrix.shape[0], dtype=np.bool_)
+        for intervals, scores in self._binned_scores(matrix):
+            intervals.mark_on_edges(scores, excepted_edges(intervals), marks)
+        return marks
+
+    @abstractmethod
+    def _binned_scores(
+        self, matrix: FloatMatrix
+    ) -> Iterable[tuple[Intervals, FloatArray]]:
+        """Return the scores (n,) that lie in intervals, and the intervals."""
 
     def _warn_on_edges(self, matrix: FloatMatrix) -> None:
         """Warn if rows lie on edges that the claim leaves out.
@@ -404,12 +415,6 @@ class BinningResult(Result):
         from distfreeuq import plots
 
         return plots.reliability_bins(self, ax=ax)
-
-    @staticmethod
-    def _scores_on_edges(intervals: Intervals, scores: FloatArray) -> BoolArray:
-        """Return which scores are on an edge that no bin counts, shape (n,)."""
-        bins = ScoreBins(intervals, excepted_edges(intervals), 0)
-        return np.asarray(bins.assign(scores) < 0)
 
     def _check_tables(self, by_bin: tuple[int, ...], table: tuple[int, ...]) -> None:
         """Check the shapes of what a file held: per bin, and per probability."""

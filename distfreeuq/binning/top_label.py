@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
-    BoolArray,
     ByteMatrix,
     FloatArray,
     FloatMatrix,
@@ -68,9 +68,11 @@ class TopLabelBinning(BinningResult):
         assert isinstance(self.partition, Intervals)
         return self.partition.assign(_top(matrix)[1])
 
-    def _on_edges(self, matrix: FloatMatrix) -> BoolArray:
+    def _binned_scores(
+        self, matrix: FloatMatrix
+    ) -> Iterable[tuple[Intervals, FloatArray]]:
         assert isinstance(self.partition, Intervals)
-        return self._scores_on_edges(self.partition, _top(matrix)[1])
+        return [(self.partition, _top(matrix)[1])]
 
     def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
         assert isinstance(self.partition, Intervals)

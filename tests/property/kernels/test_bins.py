@@ -98,6 +98,23 @@ def test_rows_of_bins_are_taken(values, edges, width, threads):
     np.testing.assert_array_equal(out, rows[twin.assign_bins(values, edges, True)])
 
 
+@given(vectors(), edge_lists, st.data())
+def test_marks_on_edges_equal_the_definition(values, edges, data):
+    edges = np.sort(np.array(edges, dtype=values.dtype))
+    excepted = np.array(
+        data.draw(st.lists(st.booleans(), min_size=edges.size, max_size=edges.size)),
+        dtype=bool,
+    )
+    before = np.arange(values.size) % 3 == 0
+    for threads in (1, 2):
+        marks = before.copy()
+        _bins._mark_on_edges(
+            values, edges, excepted.view(np.uint8), marks.view(np.uint8), threads
+        )
+        want = before | twin.mark_on_edges(values, edges, excepted)
+        np.testing.assert_array_equal(marks, want)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_crowded_edges_of_many_values(dtype):
     """Edges closer to each other than buckets are wide, and values on them."""
