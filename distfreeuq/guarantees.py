@@ -2,9 +2,18 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal, get_args
 
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import (
+    State,
+    flag,
+    maybe,
+    proportion,
+    real,
+    several,
+    text,
+)
 from distfreeuq.references import cited
 
 Kind = Literal[
@@ -56,6 +65,17 @@ class Guarantee:
     confidence: float | None = None
     finite_sample: bool = True
 
+    _state: ClassVar[State] = {
+        "statement": text(),
+        "kind": text(*get_args(Kind)),
+        "reference": text(),
+        "assumptions": several(text()),
+        "lower": maybe(real(finite=False)),
+        "upper": maybe(real(finite=False)),
+        "confidence": maybe(proportion()),
+        "finite_sample": flag(),
+    }
+
     def __bool__(self) -> bool:
         """Return True: there is a guarantee."""
         return True
@@ -92,6 +112,10 @@ class NoGuarantee:
     """
 
     reason: str
+
+    _state: ClassVar[State] = {
+        "reason": text(),
+    }
 
     def __bool__(self) -> bool:
         """Return False: there is none."""

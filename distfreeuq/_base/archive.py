@@ -1,75 +1,42 @@
-"""Files of arrays: npz archives, written whole or not at all, and read with limits.
+"""Files of arrays: npz archives, read with limits.
 
 Members are stored and never compressed, so that reading a file takes no more memory
 than the file is large. Nothing is pickled.
 """
 
-import contextlib
 import hashlib
 import io
 import math
 import os
-import secrets
+import re
 import stat
 import zipfile
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from distfreeuq._base.arrays import AnyArray, describe
-from distfreeuq.exceptions import InputError
+from distfreeuq._base.arrays import AnyArray, read_only
+from distfreeuq._base.replacement import replace_file
 
 PLAIN_KINDS = "biuf"
 """Kinds of dtype that files hold: bools, integers and floats."""
 
 _SUFFIX = ".npy"
 _ENCRYPTED = 0x1
-_PRIVATE = 0o600
-
-
-def target_of(path: Any) -> Path:
-    """Return the file to write: the one that a symbolic link leads to."""
-    must = "The 'path' parameter of save must be a file name in an existing folder. "
-    if not isinstance(path, str | PathLike):
-        raise InputError(f"{must}Got {describe(path)} instead.")
-    given = os.fsdecode(path)
-    if "\0" in given or Path(given).is_dir():
-        raise InputError(f"{must}Got {given!r} instead.")
-    target = Path(os.path.realpath(given))
-    if not target.parent.is_dir():
-        raise InputError(f"{must}Got {given!r} instead.")
-    if target.is_symlink() or (target.exists() and not target.is_file()):
-        raise InputError(f"{must}Got {given!r} instead, which is no regular file.")
-    return target
+_NAME = re.compile(r"(json|array(0|[1-9][0-9]*))\.npy")
 
 
 def write_archive(target: Path, write: Callable[[zipfile.ZipFile], None]) -> None:
-    """Write a temporary neighbour of the target, then rename it.
+    """Have the members of an archive written, whole or not at all."""
 
-    The file keeps the permissions that it had; a new one gets the usual ones.
-    """
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+    def write_file(file: BinaryIO) -> None:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            write(archive)
 
-    def create(path: str, flags: int) -> int:
-        return os.open(path, flags, 0o666 if mode is None else _PRIVATE)
-
-    try:
-        with open(temporary, "xb", opener=create) as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                write(archive)
-            file.flush()
-            os.fsync(file.fileno())
-        if mode is not None:
-            os.chmod(temporary, mode)
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
-        raise
+    replace_file(target, write_file)
 
 
 class _Hashed:
@@ -100,20 +67,33 @@ def read_archive(path: str | PathLike[str]) -> dict[str, bytes]:
 
     Sizes are checked before anything is read: a member that expands is refused.
     """
-    if not stat.S_ISREG(os.stat(path).st_mode):
+    _require_regular(os.stat(path))
+    with open(path, "rb", opener=_open_at_once) as file:
+        size = _require_regular(os.fstat(file.fileno()))
+        return _members(zipfile.ZipFile(file), size)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file, and do not wait for the other end of what has become a pipe."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _require_regular(found: os.stat_result) -> int:
+    if not stat.S_ISREG(found.st_mode):
         raise OSError("it is no regular file")
-    with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+    return found.st_size
+
+
+def _members(archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
+    with archive:
         members = archive.infolist()
         for member in members:
             plain = member.compress_type == zipfile.ZIP_STORED
             if not plain or member.file_size != member.compress_size:
-                raise ValueError(f"{member.filename} is compressed")
-            if member.flag_bits & _ENCRYPTED or not member.filename.endswith(_SUFFIX):
-                raise ValueError(f"{member.filename} is no array")
-        if (
-            sum(member.file_size for member in members)
-            > os.fstat(file.fileno()).st_size
-        ):
+                raise ValueError("a member is compressed")
+            if member.flag_bits & _ENCRYPTED or not _NAME.fullmatch(member.filename):
+                raise ValueError("a member is no array of ours")
+        if sum(member.file_size for member in members) > size:
             raise ValueError("the members are larger than the file")
         names = [member.filename.removesuffix(_SUFFIX) for member in members]
         if len(set(names)) < len(names):
@@ -128,7 +108,11 @@ def digest_of(member: bytes) -> str:
 
 
 def array_of(member: bytes) -> AnyArray:
-    """Return the array that a member holds, read-only, without copying it."""
+    """Return the array that a member holds, read-only, without copying it.
+
+    It is row by row in memory and of this machine's byte order, as kernels take for
+    granted; one that is not is copied.
+    """
     file = io.BytesIO(member)
     if np.lib.format.read_magic(file) != (1, 0):
         raise ValueError("an array has another version")
@@ -142,4 +126,6 @@ def array_of(member: bytes) -> AnyArray:
     )
     if dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:
         raise ValueError("an array of bools holds something else")
-    return array
+    if array.flags.c_contiguous and dtype.isnative:
+        return array
+    return read_only(np.array(array, dtype=dtype.newbyteorder("="), order="C"))

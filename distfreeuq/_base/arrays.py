@@ -135,6 +135,15 @@ def describe(value: Any) -> str:
     return f"{'an' if name[0] in 'AEIOaeio' else 'a'} {name}"
 
 
+def shortened(text: str, length: int = 200) -> str:
+    """Return a text for a message: on one line, and cut in the middle if it is long."""
+    if not text.isprintable():
+        text = ascii(text)[1:-1]
+    if len(text) <= length:
+        return text
+    return f"{text[: length // 2]}...{text[-length // 2 :]}"
+
+
 def first_no_number(array: AnyArray) -> str:
     """Return where an array that `as_floats` refused first holds something else."""
     if array.dtype.kind == "O":

@@ -5,12 +5,13 @@ is that of the content and of every array. In the content, what JSON has no form
 an object whose first key names its kind; an object of ours is its class's tag and its
 fields.
 
-A class that can be saved is a dataclass with the decorator `register`. It may have
-three hooks, all of them private methods:
+A class that can be saved is a dataclass with the decorator `register` and a table
+``_state`` of what its fields may hold (see `stored_state`). It may have three hooks,
+all of them private methods:
 
 - ``_check_savable(self)`` raises an InputError that says why an object cannot be saved;
-- ``_validate_state(self)`` raises a ValueError if what a file held cannot be: shapes,
-  indices and orders that the compiled core takes for granted must be checked there;
+- ``_validate_state(self)`` raises a ValueError if fields, each of them as the table
+  says, do not fit together;
 - ``_from_format1(fields)``, static, returns today's fields from those of format 1.
 """
 
@@ -28,14 +29,19 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from distfreeuq._base import archive, format1
-from distfreeuq._base.arrays import AnyArray, describe, read_only
+from distfreeuq._base.arrays import AnyArray, describe, listed, read_only, shortened
+from distfreeuq._base.replacement import target_of
+from distfreeuq._base.stored_state import check_state, state_of
 from distfreeuq.exceptions import InputError
 
 _FORMAT = "distfreeuq-result"
 _FORMAT_VERSION = 2
 _JSON = "json"
+_LARGEST_RANGE = 2**31
 _MAX_DEPTH = 50
 """Levels of objects and tuples inside one another."""
+_MAX_TEXT = 1 << 26
+"""Bytes of the JSON text, of which Python makes objects a hundred times as large."""
 _NOT_FINITE = ("nan", "inf", "-inf")
 
 _classes: dict[str, type[Any]] = {}
@@ -58,6 +64,9 @@ def register(tag: str) -> Callable[[_Class], _Class]:
         other = _classes.get(tag, cls)
         if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
             raise TypeError(f"{other!r} has the same tag as {cls!r}, {tag!r}")
+        unlike = {f.name for f in dataclasses.fields(cls)} ^ state_of(cls).keys()
+        if unlike:
+            raise TypeError(f"the table of {cls!r} and its fields differ in {unlike}")
         _classes[tag], _tags[cls] = cls, tag
         cls.__reduce__ = _reduce  # type: ignore[method-assign, assignment]
         return cls
@@ -103,7 +112,7 @@ def _frozen(value: Any) -> Any:
 
 def save(result: Any, path: str | PathLike[str]) -> None:
     """Write a result to a file, whole or not at all."""
-    target = archive.target_of(path)
+    target = target_of(path)
     arrays: dict[str, AnyArray] = {}
     content = _encode(result, arrays)
 
@@ -119,6 +128,11 @@ def save(result: Any, path: str | PathLike[str]) -> None:
             "content": content,
         }
         text = json.dumps(document, allow_nan=False).encode()
+        if len(text) > _MAX_TEXT:
+            raise InputError(
+                f"Only results whose names take at most {_MAX_TEXT} bytes as text can "
+                f"be saved. Got {len(text)} bytes instead."
+            )
         archive.write_array(file, _JSON, np.frombuffer(text, dtype=np.uint8))
 
     archive.write_archive(target, write)
@@ -151,6 +165,7 @@ def _encode(value: Any, arrays: dict[str, AnyArray], depth: int = 0) -> Any:
     if depth < _MAX_DEPTH and type(value) in _tags:
         if hasattr(value, "_check_savable"):
             value._check_savable()
+        _check_loadable(value)
         fields = {
             field.name: _encode(getattr(value, field.name), arrays, depth + 1)
             for field in dataclasses.fields(value)
@@ -162,6 +177,17 @@ def _encode(value: Any, arrays: dict[str, AnyArray], depth: int = 0) -> Any:
     )
 
 
+def _check_loadable(value: Any) -> None:
+    """Refuse now what `load` would refuse later."""
+    try:
+        check_state(value)
+    except ValueError as error:
+        raise InputError(
+            f"This {type(value).__name__} cannot be saved, as load would refuse it: "
+            f"{error}."
+        ) from None
+
+
 # ------------------------------------------------------------------------------ load
 
 
@@ -170,7 +196,7 @@ def not_ours(path: Any, why: str) -> InputError:
     got = repr(os.fspath(path)) if isinstance(path, str | PathLike) else describe(path)
     return InputError(
         "The 'path' parameter of load must be a file written by a result's save "
-        f"method. Got {got} instead: {why}."
+        f"method. Got {shortened(got)} instead: {shortened(why)}."
     )
 
 
@@ -181,6 +207,8 @@ def load(path: str | PathLike[str]) -> Any:
     try:
         members = archive.read_archive(path)
         text = archive.array_of(members.pop(_JSON)).tobytes()
+        if len(text) > _MAX_TEXT:
+            raise not_ours(path, f"its text is longer than {_MAX_TEXT} bytes")
         document = json.loads(text, parse_constant=_no_number)
         version = document["version"]
         if document["format"] != _FORMAT or type(version) is not int or version < 1:
@@ -193,14 +221,18 @@ def load(path: str | PathLike[str]) -> Any:
         raise
     except FileNotFoundError:
         raise not_ours(path, "there is no such file") from None
-    except (OSError, MemoryError) as error:
-        raise not_ours(path, f"it cannot be read ({error})") from None
+    except OSError as error:
+        why = error.strerror or str(error)  # the whole message repeats the path
+        raise not_ours(path, f"it cannot be read ({why})") from None
+    except MemoryError:
+        raise not_ours(path, "it is too large for the memory") from None
     except Exception:  # whatever the readers make of a foreign file
         raise not_ours(path, "it is damaged or has another format") from None
     try:
         return _Decoder(members, version).decode_all(document["content"])
     except Exception as error:
-        raise not_ours(path, f"its content is not understood ({error})") from None
+        why = str(error) or type(error).__name__
+        raise not_ours(path, f"its content is not understood ({why})") from None
 
 
 def _no_number(text: str) -> NoReturn:
@@ -238,7 +270,7 @@ class _Decoder:
         if kind == ("array", "dtype", "shape"):
             return self._array(value)
         if kind == ("range",):
-            return range(*value["range"])
+            return range(*map(_small, value["range"]))
         if depth >= _MAX_DEPTH:
             raise ValueError(f"more than {_MAX_DEPTH} levels")
         if kind == ("tuple",) and isinstance(value["tuple"], list):
@@ -254,10 +286,10 @@ class _Decoder:
         if name not in self.arrays:
             self.arrays[name] = archive.array_of(self.members[name])
         array = self.arrays[name]
-        if array.dtype.str != value["dtype"] or list(array.shape) != value["shape"]:
-            raise ValueError(f"{name} has another shape or dtype")
-        if not array.dtype.isnative:  # written by a machine of the other byte order
-            array = read_only(array.astype(array.dtype.newbyteorder("=")))
+        # a machine of the other byte order may have written it
+        kinds = (array.dtype.str, array.dtype.newbyteorder().str)
+        if value["dtype"] not in kinds or list(array.shape) != value["shape"]:
+            raise ValueError(f"{describe(name)} has another shape or dtype")
         return array
 
     def _object(self, tag: str, fields: dict[str, Any]) -> Any:
@@ -268,12 +300,17 @@ class _Decoder:
             fields = cls._from_format1(fields)
         names = {field.name for field in dataclasses.fields(cls)}
         if fields.keys() != names:
-            odd = ", ".join(sorted(fields.keys() ^ names))
+            odd = listed(sorted(fields.keys() ^ names))
             raise ValueError(f"{tag} has other fields: {odd}")
         found = cls(**fields)
-        if hasattr(found, "_validate_state"):
-            found._validate_state()
+        check_state(found)
         return found
+
+
+def _small(value: Any) -> int:
+    if type(value) is not int or abs(value) > _LARGEST_RANGE:
+        raise ValueError("a range of small integers was expected")
+    return value
 
 
 def _class_of(tag: str) -> type[Any]:
@@ -281,5 +318,5 @@ def _class_of(tag: str) -> type[Any]:
         for module in _late_modules:
             import_module(module)
     if tag not in _classes:
-        raise ValueError(f"there is no result called {tag!r}")
+        raise ValueError(f"there is no result called {describe(tag)}")
     return _classes[tag]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from distfreeuq._base.array_types import FloatArray, FloatMatrix, RandomState
 from distfreeuq._base.arrays import as_items, describe, shape_of
 from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import check_rng, stream
-from distfreeuq._base.stored_state import require
+from distfreeuq._base.stored_state import State, count, flag
 from distfreeuq._kernels import _row_hash
 from distfreeuq._kernels.threads import threads_for
 
@@ -39,9 +39,10 @@ class RowKey:
     key: int
     by_id: bool
 
-    def _validate_state(self) -> None:
-        require(type(self.key) is int and 0 <= self.key < 1 << 64, "a key of 64 bits")
-        require(type(self.by_id) is bool, "whether ids are hashed")
+    _state: ClassVar[State] = {
+        "key": count(high=2**64 - 1),
+        "by_id": flag(),
+    }
 
 
 def fit_uniforms(

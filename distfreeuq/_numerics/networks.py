@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -16,7 +16,7 @@ from scipy import special
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats
+from distfreeuq._base.stored_state import State, floats
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.standardization import center_and_scale, unchanged
 
@@ -183,15 +183,19 @@ class Network:
     output_weight: FloatMatrix
     output_bias: FloatArray
 
+    _state: ClassVar[State] = {
+        "center": floats("d", finite=True),
+        "scale": floats("d", finite=True),
+        "hidden_weight": floats("d", "h", single=True),
+        "hidden_bias": floats("h", single=True),
+        "output_weight": floats("h", "k", single=True),
+        "output_bias": floats("k", single=True),
+    }
+
     def __repr__(self) -> str:
         """Return one line."""
         (d, h), k = self.hidden_weight.shape, self.output_bias.size
         return f"<Network {d}-{h}-{k}>"
-
-    def _validate_state(self) -> None:
-        (d, h), k = self.hidden_weight.shape, self.output_bias.size
-        check_floats(self, center=(d,), scale=(d,), hidden_weight=(d, h))
-        check_floats(self, hidden_bias=(h,), output_weight=(h, k), output_bias=(k,))
 
     @property
     def n_features(self) -> int:

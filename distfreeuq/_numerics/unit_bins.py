@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,13 +17,7 @@ from distfreeuq._base.array_types import (
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.rounding import distinct_numbers
-from distfreeuq._base.stored_state import (
-    check_ascending,
-    check_finite,
-    check_flags,
-    check_floats,
-    require,
-)
+from distfreeuq._base.stored_state import State, flags, floats, require
 from distfreeuq._kernels import _bins
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import BIN_TABLES, add_up
@@ -47,13 +41,14 @@ class Intervals:
     edges: FloatArray
     strict: BoolArray
 
+    _state: ClassVar[State] = {
+        "edges": floats("M", finite=True, ascending=True, single=True),
+        "strict": flags("M"),
+    }
+
     def _validate_state(self) -> None:
-        require(np.ndim(self.edges) == 1, "a vector of edges")
-        check_floats(self, edges=(self.edges.size,))
-        check_flags(self, strict=(self.edges.size,))
-        check_ascending(self.edges, "edges")
-        check_ascending(self.edges_as(np.dtype(np.float64)), "strict edges first, all")
-        check_finite(self.edges, "edges")
+        ends = self.edges_as(np.dtype(np.float64))
+        require((ends[1:] >= ends[:-1]).all(), "strict edges before others")
 
     @property
     def n_bins(self) -> int:

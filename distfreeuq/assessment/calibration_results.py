@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats, require
+from distfreeuq._base.stored_state import State, count, floats, part, several, text
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.metrics.titles import TITLES
 from distfreeuq.results import Result
@@ -83,6 +83,21 @@ class CalibrationComparisonResult(Result):
     ess: FloatArray
     guarantee: NoGuarantee
 
+    _state: ClassVar[State] = {
+        "calibrators": several(text(), "C"),
+        "methods": several(text(), "C"),
+        "metrics": several(text(), "J"),
+        "values": floats("R", "C", "J"),
+        "n_source": count(),
+        "n_target": count(),
+        "n_calibration": count(),
+        "n_calibration_target": count(),
+        "n_test": count(),
+        "weighting": several(text(), "W"),
+        "ess": floats("W"),
+        "guarantee": part(NoGuarantee),
+    }
+
     def __repr__(self) -> str:
         """Return one line."""
         names = ", ".join(dict.fromkeys(self.calibrators[1:]))
@@ -90,12 +105,6 @@ class CalibrationComparisonResult(Result):
             f"<CalibrationComparisonResult {names} R={self.n_rep} "
             f"n_source={self.n_source} n_target={self.n_target}>"
         )
-
-    def _validate_state(self) -> None:
-        n_rows = len(self.methods)
-        require(len(self.calibrators) == n_rows, "a calibrator for each method")
-        check_floats(self, values=(self.n_rep, n_rows, len(self.metrics)))
-        check_floats(self, ess=(len(self.weighting),))
 
     @property
     def n_rep(self) -> int:

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import Classes, FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats, require
+from distfreeuq._base.stored_state import (
+    State,
+    column_names,
+    count,
+    floats,
+    part,
+    part_or_none,
+    rate,
+    real,
+    require,
+    several,
+    text,
+)
 from distfreeuq.assessment.interval_rules import NEAR_ZERO
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.metrics.results import ReliabilityTable
@@ -62,6 +74,14 @@ class CalibrationTest:
     null_mean: float
     null_upper: float
     n_sim: int
+
+    _state: ClassVar[State] = {
+        "p_value": real(above=0.0, high=1.0),
+        "statistic": real(nan=True, finite=False),
+        "null_mean": real(nan=True, finite=False),
+        "null_upper": real(nan=True, finite=False),
+        "n_sim": count(),
+    }
 
 
 @register("assessment")
@@ -127,6 +147,31 @@ class AssessmentResult(Result):
     classes: Classes
     guarantee: Guarantee | NoGuarantee
 
+    _state: ClassVar[State] = {
+        "metrics": several(text(), "J"),
+        "estimates": floats("J"),
+        "bias": floats("J"),
+        "low": floats("J"),
+        "high": floats("J"),
+        "level": rate(),
+        "n_boot": count(),
+        "test": part_or_none(CalibrationTest),
+        "noise": real(0.0, nan=True, finite=False),
+        "reliability": part(ReliabilityTable),
+        "by_class": floats("rows", len(CLASS_COLUMNS)),
+        "n": count(),
+        "ess": real(0.0, nan=True, finite=False),
+        "classes": column_names("K"),
+        "guarantee": part(Guarantee, NoGuarantee),
+    }
+
+    def _validate_state(self) -> None:
+        n_rows = len(self.by_class)
+        require(n_rows in (0, len(self.classes)), "a row for each class, or none")
+        has_both = self.metrics[:1] and "ece" in self.metrics
+        require(has_both, "metrics with the ECE among them")
+        require(len(set(self.metrics)) == len(self.metrics), "different metrics")
+
     def __repr__(self) -> str:
         """Return one line."""
         share = self.metrics[0]  # accuracy, or class 1's frequency
@@ -134,14 +179,6 @@ class AssessmentResult(Result):
             f"<AssessmentResult ece={self['ece']:.4f} {share}={self[share]:.4f} "
             f"n={self.n} K={len(self.classes)}>"
         )
-
-    def _validate_state(self) -> None:
-        one_each = (len(self.metrics),)
-        check_floats(self, estimates=one_each, bias=one_each)
-        check_floats(self, low=one_each, high=one_each)
-        n_rows = len(self.by_class)
-        require(n_rows in (0, len(self.classes)), "a row for each class, or none")
-        check_floats(self, by_class=(n_rows, len(CLASS_COLUMNS)))
 
     @staticmethod
     def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
@@ -278,14 +315,27 @@ class ComparisonResult(Result):
     n: int
     guarantee: NoGuarantee
 
+    _state: ClassVar[State] = {
+        "names": several(text(), "C"),
+        "metrics": several(text(), "J"),
+        "estimates": floats("C", "J"),
+        "differences": floats("C", "J"),
+        "low": floats("C", "J"),
+        "high": floats("C", "J"),
+        "noise": floats("C"),
+        "level": rate(),
+        "n_boot": count(),
+        "n": count(),
+        "guarantee": part(NoGuarantee),
+    }
+
+    def _validate_state(self) -> None:
+        require(len(self.names) > 0 and "ece" in self.metrics, "names and metrics")
+        require(len(set(self.metrics)) == len(self.metrics), "different metrics")
+
     def __repr__(self) -> str:
         """Return one line."""
         return f"<ComparisonResult {', '.join(self.names)} n={self.n}>"
-
-    def _validate_state(self) -> None:
-        shape = (len(self.names), len(self.metrics))
-        check_floats(self, estimates=shape, differences=shape, low=shape, high=shape)
-        check_floats(self, noise=(len(self.names),))
 
     @staticmethod
     def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from distfreeuq._base.array_types import (
 )
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats, check_indices, require
+from distfreeuq._base.stored_state import State, floats, nothing, part, require
 from distfreeuq._numerics.bin_counts import (
     count_labels,
     mean_rows,
@@ -39,7 +39,7 @@ from distfreeuq.binning.radii import (
     multinomial_radii,
     weighted_multinomial_radii,
 )
-from distfreeuq.binning.results import BinningResult
+from distfreeuq.binning.results import BinningResult, bin_tables
 from distfreeuq.binning.scheme import FunctionCells, Scheme
 from distfreeuq.binning.settings import BinningSettings
 from distfreeuq.binning.simplex import SimplexCells
@@ -65,13 +65,21 @@ class CanonicalBinning(BinningResult):
 
     mode: ClassVar[str] = "canonical"
 
+    _state: ClassVar[State] = {
+        **bin_tables(("M",), ("M", "K")),
+        "fallback": floats("K"),
+        "label_counts": nothing(),
+        "partition": part(Intervals, SimplexCells),
+    }
+
     def _validate_state(self) -> None:
-        n_classes = len(self.classes)
-        require(isinstance(self.partition, Intervals | SimplexCells), "a partition")
+        BinningResult._validate_state(self)
         if isinstance(self.partition, SimplexCells):
-            check_indices(self.partition.column, "columns of splits", n_classes)
-        self._check_tables((self.n_bins,), (self.n_bins, n_classes))
-        check_floats(self, fallback=(n_classes,))
+            known = self.partition.column.max(initial=0) < len(self.classes)
+            require(known, "splits of the classes' columns")
+        elif isinstance(self.partition, Intervals):
+            require(len(self.classes) == 2, "two classes")
+        require(self.bin_counts.size == self.n_bins, "counts of all bins")
 
     def _assign(self, matrix: FloatMatrix) -> IntArray:
         assert not isinstance(self.partition, tuple)

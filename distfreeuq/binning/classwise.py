@@ -18,7 +18,16 @@ from distfreeuq._base.array_types import (
 )
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats, check_integers, require
+from distfreeuq._base.stored_state import (
+    State,
+    flag,
+    floats,
+    integers,
+    maybe,
+    part,
+    require,
+    several,
+)
 from distfreeuq._numerics.bin_counts import mean_scores, sum_weights
 from distfreeuq._numerics.sample_weights import divide
 from distfreeuq._numerics.unit_bins import Intervals, ScoreBins
@@ -34,7 +43,7 @@ from distfreeuq.binning.radii import (
     binomial_radii,
     weighted_binomial_radii,
 )
-from distfreeuq.binning.results import BinningResult
+from distfreeuq.binning.results import BinningResult, bin_tables
 from distfreeuq.binning.settings import BinningSettings
 
 if TYPE_CHECKING:
@@ -72,6 +81,18 @@ class ClasswiseBinning(BinningResult):
 
     renormalize: bool
 
+    _state: ClassVar[State] = {
+        **bin_tables(("M", "K"), ("M", "K")),
+        "fallback": floats("K"),
+        "label_counts": maybe(integers("M", "K", "K")),
+        "partition": several(part(Intervals), "K"),
+        "renormalize": flag(),
+    }
+
+    def _validate_state(self) -> None:
+        BinningResult._validate_state(self)
+        require(self.present.shape == self.bin_counts.shape, "counts of all bins")
+
     @property
     def n_bins(self) -> int:
         """Number of bins of all classes together."""
@@ -97,22 +118,11 @@ class ClasswiseBinning(BinningResult):
         n_bins = [intervals.n_bins for intervals in self.partition]
         return np.arange(max(n_bins))[:, None] < np.array(n_bins)
 
-    def _validate_state(self) -> None:
-        n_classes = len(self.classes)
-        parts = self.partition if isinstance(self.partition, tuple) else ()
-        each = len(parts) == n_classes and all(type(p) is Intervals for p in parts)
-        require(each, "bins of each class")
-        table = self.present.shape
-        self._check_tables(table, table)
-        check_floats(self, fallback=(n_classes,))
-        if self.label_counts is not None:
-            check_integers(self, label_counts=(*table, n_classes))
-
     def _assign(self, matrix: FloatMatrix) -> IntMatrix:
         assert isinstance(self.partition, tuple)
         columns = np.ascontiguousarray(matrix.T)
         pairs = zip(self.partition, columns, strict=True)
-        return np.column_stack([part.assign(column) for part, column in pairs])
+        return np.column_stack([own.assign(column) for own, column in pairs])
 
     def _binned_scores(
         self, matrix: FloatMatrix

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from distfreeuq import bounds
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import (
+    State,
+    floats,
+    masses,
+    proportion,
+    real,
+    text,
+)
 from distfreeuq._numerics.sample_weights import divide
 from distfreeuq.binning.radii import (
     TRIVIAL_L1,
@@ -55,6 +64,17 @@ class TargetShift:
     delta: float
     source_radius: FloatArray
     weight_radius: FloatArray
+
+    _state: ClassVar[State] = {
+        "label_weight": masses("K"),
+        "weights_from": text(),
+        "kappa": real(1.0, finite=False),
+        "low": floats("K", low=0.0, nan=False),
+        "high": floats("K", low=0.0, nan=False),
+        "delta": proportion(),
+        "source_radius": floats(..., low=0.0, nan=False),
+        "weight_radius": floats(..., low=0.0, nan=False),
+    }
 
 
 @dataclass(frozen=True, slots=True)

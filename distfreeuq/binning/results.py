@@ -20,7 +20,21 @@ from distfreeuq._base.array_types import (
     IntArray,
 )
 from distfreeuq._base.arrays import read_only
-from distfreeuq._base.stored_state import check_floats, check_integers, require
+from distfreeuq._base.stored_state import (
+    Size,
+    State,
+    column_names,
+    count,
+    floats,
+    integers,
+    maybe,
+    part,
+    part_or_none,
+    rate,
+    require,
+    table_of_counts,
+    text,
+)
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.unit_bins import Intervals
 from distfreeuq.binning import guarantees
@@ -44,6 +58,21 @@ if TYPE_CHECKING:
 
 # Share of new rows on edges from which `predict` warns of them.
 _FEW_ON_EDGES = 0.01
+
+
+def bin_tables(by_bin: tuple[Size, ...], table: tuple[Size, ...]) -> State:
+    """Return what the arrays of all modes may hold: by bin, and by probability."""
+    share = floats(*table, low=0.0, high=1.0)
+    return {
+        "counts": table_of_counts(*table),
+        "bin_counts": integers(*by_bin),
+        "frequencies": share,
+        "radius": floats(*by_bin, low=0.0),
+        "low": share,
+        "high": share,
+        "mean_probs": share,
+        "effective_counts": maybe(floats(*by_bin, low=0.0)),
+    }
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -138,6 +167,24 @@ class BinningResult(Result):
     label_counts: IntArray | None
     shift: TargetShift | None
     guarantee: Guarantee | NoGuarantee
+
+    _state: ClassVar[State] = {
+        "classes": column_names("K"),
+        "n": count(),
+        "n_chose": count(),
+        "n_boundary": count(),
+        "alpha": rate(),
+        "bound": text(),
+        "scheme": text(),
+        "shift": part_or_none(TargetShift, same="K"),
+        "guarantee": part(Guarantee, NoGuarantee),
+    }
+
+    def _validate_state(self) -> None:
+        if self.shift is not None:
+            radii = (self.shift.source_radius, self.shift.weight_radius)
+            same = all(radius.shape == self.radius.shape for radius in radii)
+            require(same, "radii of all bins")
 
     def __repr__(self) -> str:
         """Return one line."""
@@ -415,16 +462,6 @@ class BinningResult(Result):
         from distfreeuq import plots
 
         return plots.reliability_bins(self, ax=ax)
-
-    def _check_tables(self, by_bin: tuple[int, ...], table: tuple[int, ...]) -> None:
-        """Check the shapes of what a file held: per bin, and per probability."""
-        check_integers(self, bin_counts=by_bin)
-        check_floats(self, radius=by_bin, frequencies=table, mean_probs=table)
-        check_floats(self, low=table, high=table)
-        require(self.counts.shape == table, "counts in all bins")
-        if self.shift is not None:
-            check_floats(self.shift, source_radius=by_bin, weight_radius=by_bin)
-            check_floats(self.shift, label_weight=(len(self.classes),))
 
     def _check_savable(self) -> None:
         if isinstance(self.partition, FunctionCells):

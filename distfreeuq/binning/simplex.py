@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,13 +17,7 @@ from distfreeuq._base.array_types import (
 )
 from distfreeuq._base.persistence import register
 from distfreeuq._base.rounding import distinct_numbers
-from distfreeuq._base.stored_state import (
-    check_finite,
-    check_flags,
-    check_floats,
-    check_integers,
-    require,
-)
+from distfreeuq._base.stored_state import State, flags, floats, integers, require
 from distfreeuq._kernels import _bins
 from distfreeuq._kernels.threads import threads_for
 
@@ -49,15 +44,17 @@ class SimplexCells:
     strict: BoolArray
     child: IntMatrix
 
+    _state: ClassVar[State] = {
+        "column": integers("J"),
+        "threshold": floats("J", finite=True, single=True),
+        "strict": flags("J"),
+        "child": integers("J", 2, low=-(2**63)),
+    }
+
     def _validate_state(self) -> None:
-        n_splits = self.column.size
-        check_integers(self, column=(n_splits,), child=(n_splits, 2))
-        check_floats(self, threshold=(n_splits,))
-        check_flags(self, strict=(n_splits,))
-        check_finite(self.threshold, "threshold")
-        require((self.column >= 0).all(), "a column of non-negative numbers")
         # Every cell and every split but the root is the child of one split, which comes
         # before it: the tree has no cycles.
+        n_splits = self.column.size
         cells, splits = np.arange(-self.n_bins, 0), np.arange(1, n_splits)
         once = np.concatenate([cells, splits]) if n_splits else splits
         later = (self.child < 0) | (self.child > np.arange(n_splits)[:, None])

@@ -17,7 +17,7 @@ from distfreeuq._base.array_types import (
 )
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_integers, require
+from distfreeuq._base.stored_state import State, floats, integers, part, require
 from distfreeuq._kernels import _row_stats
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.bin_counts import mean_scores, sum_weights
@@ -34,7 +34,7 @@ from distfreeuq.binning.radii import (
     binomial_radii,
     weighted_binomial_radii,
 )
-from distfreeuq.binning.results import BinningResult
+from distfreeuq.binning.results import BinningResult, bin_tables
 from distfreeuq.binning.settings import BinningSettings
 
 if TYPE_CHECKING:
@@ -59,10 +59,16 @@ class TopLabelBinning(BinningResult):
 
     mode: ClassVar[str] = "top-label"
 
+    _state: ClassVar[State] = {
+        **bin_tables(("M",), ("M",)),
+        "fallback": floats(),
+        "label_counts": integers("M", 2, "K"),
+        "partition": part(Intervals),
+    }
+
     def _validate_state(self) -> None:
-        require(isinstance(self.partition, Intervals), "intervals")
-        self._check_tables((self.n_bins,), (self.n_bins,))
-        check_integers(self, label_counts=(self.n_bins, 2, len(self.classes)))
+        BinningResult._validate_state(self)
+        require(self.bin_counts.size == self.n_bins, "counts of all bins")
 
     def _assign(self, matrix: FloatMatrix) -> IntArray:
         assert isinstance(self.partition, Intervals)

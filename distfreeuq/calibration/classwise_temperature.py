@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import listed, read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats, check_integers
+from distfreeuq._base.stored_state import State, floats, integers, masses, pair, real
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq.calibration.data import (
     SCALED_ALIKE,
@@ -104,6 +104,17 @@ class ClasswiseTemperatureResult(CalibrationResult):
     gamma: float
     bounds: tuple[float, float]
 
+    _state: ClassVar[State] = {
+        "temperatures": floats("K", low=0.0),
+        "inverse_temperatures": masses("K"),
+        "std_err": floats("K"),
+        "counts": integers("K"),
+        "status": integers("K", below=len(NOTES)),
+        "shared_temperature": real(0.0, nan=True, finite=False),
+        "gamma": real(0.0, finite=False),
+        "bounds": pair(real(0.0), real(0.0)),
+    }
+
     def __repr__(self) -> str:
         """Return one line."""
         return (
@@ -111,14 +122,6 @@ class ClasswiseTemperatureResult(CalibrationResult):
             f"{self.temperatures.max():.4g} gamma={self.gamma:g} n={self.n} "
             f"K={len(self.classes)}>"
         )
-
-    def _validate_state(self) -> None:
-        CalibrationResult._validate_state(self)
-        shape = (len(self.classes),)
-        check_floats(
-            self, temperatures=shape, inverse_temperatures=shape, std_err=shape
-        )
-        check_integers(self, counts=shape, status=shape)
 
     def predict(self, logits: ArrayLike) -> FloatMatrix:
         """Probabilities softmax(logits / T_k), k the row's most likely class, (n, K).

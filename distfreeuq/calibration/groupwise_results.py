@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -12,7 +12,16 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatMatrix, IntArray
 from distfreeuq._base.arrays import listed
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_indices, check_integers, require
+from distfreeuq._base.stored_state import (
+    State,
+    column_names,
+    integers,
+    maybe,
+    part,
+    require,
+    several,
+    text,
+)
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq.calibration.data import describe_rows, read_new_logits, split_rows
 from distfreeuq.calibration.losses.temperature_loss import scaled_softmax
@@ -75,26 +84,26 @@ class GroupwiseResult(CalibrationResult):
     pooled: CalibrationResult
     split: str | Split | None
 
+    _state: ClassVar[State] = {
+        "calibrator": text(),
+        "names": column_names("G"),
+        "counts": integers("G"),
+        "fits": several(part(CalibrationResult), "F"),
+        "which": integers("G", low=POOLED, below="F"),
+        "pooled": part(CalibrationResult),
+        "split": maybe(text("predicted")),
+    }
+
+    def _validate_state(self) -> None:
+        same = all(fit.classes == self.classes for fit in (*self.fits, self.pooled))
+        require(same, "calibration maps of the same classes")
+
     def __repr__(self) -> str:
         """Return one line."""
         return (
             f"<GroupwiseResult {self.calibrator} groups={len(self.names)} n={self.n} "
             f"K={len(self.classes)}>"
         )
-
-    def _validate_state(self) -> None:
-        CalibrationResult._validate_state(self)
-        n_groups = len(self.names)
-        check_integers(self, counts=(n_groups,), which=(n_groups,))
-        own = self.which[self.which != POOLED]
-        check_indices(own, "positions of fits", len(self.fits))
-        maps = (*self.fits, self.pooled)
-        of_these = all(
-            isinstance(fit, CalibrationResult) and fit.classes == self.classes
-            for fit in maps
-        )
-        require(of_these, "calibration maps of the same classes")
-        require(self.split in (None, "predicted"), "a rule for the groups")
 
     def predict(
         self, logits: ArrayLike, *, groups: ArrayLike | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_ascending, check_finite, require
+from distfreeuq._base.stored_state import State, count, floats, require, several
 from distfreeuq._kernels import _softmax
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import count_blocks
@@ -65,22 +65,21 @@ class IsotonicResult(CalibrationResult):
     values: tuple[FloatArray, ...]
     n_blocks: tuple[int, ...]
 
+    _state: ClassVar[State] = {
+        "knots": several(floats("*", finite=True, ascending=True), "curves"),
+        "values": several(floats("*", finite=True, ascending=True), "curves"),
+        "n_blocks": several(count(), "curves"),
+    }
+
+    def _validate_state(self) -> None:
+        n_curves = len(curve_classes(self.classes))
+        require(len(self.knots) == n_curves, "a curve for each class")
+        for knots, values in zip(self.knots, self.values, strict=True):
+            require(0 < knots.size == values.size, "a value at each knot")
+
     def __repr__(self) -> str:
         """Return one line."""
         return f"<IsotonicResult n={self.n} K={len(self.classes)}>"
-
-    def _validate_state(self) -> None:
-        CalibrationResult._validate_state(self)
-        n_curves = len(curve_classes(self.classes))
-        lengths = {len(self.knots), len(self.values), len(self.n_blocks)}
-        require(lengths == {n_curves}, "a curve for each class")
-        for knots, values in zip(self.knots, self.values, strict=True):
-            require(knots.ndim == 1 and knots.size > 0, "knots")
-            require(knots.shape == values.shape, "a value at each knot")
-            check_ascending(knots, "knots")
-            check_ascending(values, "values")
-            check_finite(knots, "knots")
-            check_finite(values, "values")
 
     def predict(self, logits: ArrayLike) -> FloatMatrix:
         """Calibrated probabilities, shape (n, K).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats
+from distfreeuq._base.stored_state import State, flag, floats, real, require
 from distfreeuq.calibration.data import (
     LARGEST_BESIDE_BIAS,
     CalibrationRows,
@@ -75,15 +75,22 @@ class PlattResult(CalibrationResult):
     ridge: float
     smoothing: bool
 
+    _state: ClassVar[State] = {
+        "coef": floats("K", "K", finite=True),
+        "bias": floats("K", finite=True),
+        "std_err": floats(...),
+        "ridge": real(0.0),
+        "smoothing": flag(),
+    }
+
+    def _validate_state(self) -> None:
+        k = len(self.classes)
+        shape = (2,) if k == 2 else (k, k + 1)
+        require(self.std_err.shape == shape, "a standard error of each parameter")
+
     def __repr__(self) -> str:
         """Return one line."""
         return f"<PlattResult n={self.n} K={len(self.classes)}>"
-
-    def _validate_state(self) -> None:
-        CalibrationResult._validate_state(self)
-        k = len(self.classes)
-        check_floats(self, coef=(k, k), bias=(k,))
-        check_floats(self, std_err=(2,) if k == 2 else (k, k + 1))
 
     @property
     def slope(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -18,7 +18,15 @@ from distfreeuq._base.array_types import (
     IntArray,
 )
 from distfreeuq._base.arrays import read_only
-from distfreeuq._base.stored_state import check_floats
+from distfreeuq._base.stored_state import (
+    State,
+    column_names,
+    count,
+    masses,
+    part,
+    real,
+    text,
+)
 from distfreeuq.calibration.data import CalibrationRows, describe_rows
 from distfreeuq.calibration.inverse_temperature import LossInAlpha
 from distfreeuq.calibration.losses.temperature_loss import LOSS
@@ -82,8 +90,18 @@ class CalibrationResult(Result):
     bins_after: FloatMatrix
     guarantee: Guarantee | NoGuarantee
 
-    def _validate_state(self) -> None:
-        check_floats(self, bins_before=(N_BINS, 3), bins_after=(N_BINS, 3))
+    _state: ClassVar[State] = {
+        "classes": column_names("K"),
+        "n": count(),
+        "effective_n": real(0.0, nan=True, finite=False),
+        "loss": text("nll", "brier"),
+        "loss_before": real(nan=True, finite=False),
+        "loss_after": real(nan=True, finite=False),
+        "n_changed": count(),
+        "bins_before": masses(N_BINS, 3),
+        "bins_after": masses(N_BINS, 3),
+        "guarantee": part(Guarantee, NoGuarantee),
+    }
 
     @abstractmethod
     def predict(self, logits: ArrayLike) -> FloatMatrix:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import State, maybe, pair, real, text
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq.calibration.data import (
     SCALED_ALIKE,
@@ -82,6 +83,14 @@ class TemperatureResult(CalibrationResult):
     std_err: float
     at_bound: str | None
     bounds: tuple[float, float]
+
+    _state: ClassVar[State] = {
+        "temperature": real(0.0, nan=True, finite=False),
+        "inverse_temperature": real(0.0),
+        "std_err": real(nan=True, finite=False),
+        "at_bound": maybe(text("low", "high")),
+        "bounds": pair(real(0.0), real(0.0)),
+    }
 
     def __repr__(self) -> str:
         """Return one line."""

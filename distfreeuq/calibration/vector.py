@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from distfreeuq._base.arguments import LARGEST, Arguments
 from distfreeuq._base.array_types import ArrayLike, BoolArray, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import listed, read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats
+from distfreeuq._base.stored_state import State, floats, real
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.newton import FactoredHessian
@@ -82,16 +82,16 @@ class VectorResult(CalibrationResult):
     std_err: FloatMatrix
     ridge: float
 
+    _state: ClassVar[State] = {
+        "scale": floats("K", finite=True),
+        "bias": floats("K", finite=True),
+        "std_err": floats(2, "K"),
+        "ridge": real(0.0),
+    }
+
     def __repr__(self) -> str:
         """Return one line."""
         return f"<VectorResult n={self.n} K={len(self.classes)}>"
-
-    def _validate_state(self) -> None:
-        CalibrationResult._validate_state(self)
-        n_classes = len(self.classes)
-        check_floats(
-            self, scale=(n_classes,), bias=(n_classes,), std_err=(2, n_classes)
-        )
 
     def predict(self, logits: ArrayLike) -> FloatMatrix:
         """Probabilities softmax(scale * logits + bias), shape (n, K).

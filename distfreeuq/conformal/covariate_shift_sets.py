@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +13,14 @@ from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, Ran
 from distfreeuq._base.arrays import describe, read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import stream
-from distfreeuq._base.stored_state import check_floats, check_masses, require
+from distfreeuq._base.stored_state import (
+    State,
+    count,
+    masses,
+    maybe,
+    part_or_none,
+    real,
+)
 from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.conformal import guarantees
 from distfreeuq.conformal.data import (
@@ -71,12 +79,12 @@ class CovariateShiftConformalResult(ConformalResult):
     n_kept: int | None
     ratio: DensityRatioResult | None
 
-    def _validate_state(self) -> None:
-        ConformalResult._validate_state(self)
-        check_floats(self, sample_weight=(self.n,))
-        check_masses(self.sample_weight, "sample_weight")
-        is_ratio = isinstance(self.ratio, DensityRatioResult)
-        require(self.ratio is None or is_ratio, "a density ratio or None")
+    _state: ClassVar[State] = {
+        "sample_weight": masses("n"),
+        "ess": real(0.0, nan=True, finite=False),
+        "n_kept": maybe(count()),
+        "ratio": part_or_none(DensityRatioResult),
+    }
 
     def threshold_for(
         self,

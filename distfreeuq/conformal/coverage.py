@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -11,7 +11,19 @@ from distfreeuq import bounds
 from distfreeuq._base.array_types import BoolMatrix, Classes, FloatArray, IntArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats, check_integers
+from distfreeuq._base.stored_state import (
+    State,
+    column_names,
+    count,
+    floats,
+    integers,
+    maybe,
+    part,
+    proportion,
+    rate,
+    real,
+    require,
+)
 from distfreeuq.conformal.guarantees import coverage_intervals
 from distfreeuq.guarantees import Guarantee
 from distfreeuq.results import Result
@@ -76,18 +88,36 @@ class CoverageResult(Result):
     classes: Classes
     guarantee: Guarantee
 
+    _state: ClassVar[State] = {
+        "classes": column_names("K"),
+        "n": count(),
+        "n_covered": count(),
+        "coverage": proportion(nan=True),
+        "interval": floats(2, low=0.0, high=1.0, nan=False),
+        "level": rate(),
+        "nominal": maybe(proportion()),
+        "mean_size": real(0.0, nan=True),
+        "size_counts": integers("K+1"),
+        "size_covered": integers("K+1"),
+        "class_counts": integers("K"),
+        "class_covered": integers("K"),
+        "guarantee": part(Guarantee),
+    }
+
+    def _validate_state(self) -> None:
+        totals = (self.size_counts.sum(), self.class_counts.sum(), self.n)
+        covered = (self.size_covered.sum(), self.class_covered.sum(), self.n_covered)
+        require(len(set(totals)) == len(set(covered)) == 1, "counts that agree")
+        fewer = (self.size_covered <= self.size_counts).all()
+        fewer = fewer and (self.class_covered <= self.class_counts).all()
+        require(fewer, "no more covered rows than rows")
+
     def __repr__(self) -> str:
         """Return one line."""
         return (
             f"<CoverageResult {self.coverage:.4f} of n={self.n} "
             f"mean size {self.mean_size:.3f}>"
         )
-
-    def _validate_state(self) -> None:
-        k = len(self.classes)
-        check_integers(self, size_counts=(k + 1,), size_covered=(k + 1,))
-        check_integers(self, class_counts=(k,), class_covered=(k,))
-        check_floats(self, interval=(2,))
 
     @property
     def n_empty(self) -> int:

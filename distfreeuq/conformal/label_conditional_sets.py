@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from distfreeuq._base.array_types import (
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_classes
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats, check_indices, check_integers
+from distfreeuq._base.stored_state import State, floats, integers, require
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_sample
 from distfreeuq.conformal import guarantees
 from distfreeuq.conformal.data import CalibrationScores, calibration_scores, warn_small
@@ -63,12 +63,16 @@ class LabelConditionalConformalResult(ClassThresholdResult):
     score_labels: IntArray
     class_lower: FloatArray
 
+    _state: ClassVar[State] = {
+        "ranks": integers("K"),
+        "score_labels": integers("n", below="K"),
+        "class_lower": floats("K", low=0.0, high=1.0),
+    }
+
     def _validate_state(self) -> None:
         ConformalResult._validate_state(self)
-        n_classes = len(self.classes)
-        check_integers(self, ranks=(n_classes,), score_labels=(self.n,))
-        check_floats(self, class_lower=(n_classes,))
-        check_indices(self.score_labels, "score_labels", n_classes)
+        counts = np.bincount(self.score_labels, minlength=len(self.classes))
+        require(np.array_equal(counts, self.class_counts), "labels that were counted")
 
     def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
         p = np.empty(scores.shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,7 +19,16 @@ from distfreeuq._base.arrays import listed, read_only
 from distfreeuq._base.class_labels import name_classes
 from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import stream
-from distfreeuq._base.stored_state import check_floats, check_indices, check_integers
+from distfreeuq._base.stored_state import (
+    State,
+    flag,
+    floats,
+    integers,
+    maybe,
+    real,
+    require,
+    text,
+)
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.conformal import guarantees
@@ -85,12 +94,19 @@ class LabelShiftConformalResult(ClassThresholdResult):
     ess: float | None
     pac_method: str | None
 
+    _state: ClassVar[State] = {
+        "label_weight": maybe(floats("K", low=0.0, nan=False)),
+        "weights_from": text(),
+        "robust": flag(),
+        "score_labels": integers("n", below="K"),
+        "ess": maybe(real(0.0, nan=True, finite=False)),
+        "pac_method": maybe(text()),
+    }
+
     def _validate_state(self) -> None:
         ConformalResult._validate_state(self)
-        check_integers(self, score_labels=(self.n,))
-        check_indices(self.score_labels, "score_labels", len(self.classes))
-        if self.label_weight is not None:
-            check_floats(self, label_weight=(len(self.classes),))
+        counts = np.bincount(self.score_labels, minlength=len(self.classes))
+        require(np.array_equal(counts, self.class_counts), "labels that were counted")
 
     def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
         if self.label_weight is None or self.robust:

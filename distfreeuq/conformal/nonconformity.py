@@ -23,6 +23,7 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments, UncheckedProbs
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import State, count, real
 from distfreeuq._kernels import _scores
 from distfreeuq._kernels.threads import threads_for
 
@@ -119,6 +120,11 @@ class RAPS(NestedScore):
     description: ClassVar[str] = "RAPS"
     code: ClassVar[int] = 2
 
+    _state: ClassVar[State] = {
+        "penalty": real(0.0),
+        "k_reg": count(high=None),
+    }
+
     def __post_init__(self) -> None:
         """Check the parameters: with others the sets would not be nested."""
         args = Arguments("RAPS")
@@ -155,6 +161,10 @@ class SAPS(NestedScore):
     name: ClassVar[str] = "saps"
     description: ClassVar[str] = "SAPS"
     code: ClassVar[int] = 3
+
+    _state: ClassVar[State] = {
+        "weight": real(0.0),
+    }
 
     def __post_init__(self) -> None:
         """Check the parameters: with others the sets would not be nested."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -22,10 +22,20 @@ from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.random_streams import check_rng
 from distfreeuq._base.row_uniforms import RowKey, new_uniforms
 from distfreeuq._base.stored_state import (
-    check_ascending,
-    check_floats,
-    check_integers,
+    State,
+    column_names,
+    count,
+    either,
+    flag,
+    floats,
+    integers,
+    maybe,
+    part,
+    part_or_none,
+    rate,
     require,
+    several,
+    text,
 )
 from distfreeuq._kernels import _scores
 from distfreeuq._kernels.threads import threads_for
@@ -109,22 +119,34 @@ class ConformalResult(Result):
     further: tuple[Guarantee, ...]
     row_key: RowKey | None
 
+    _state: ClassVar[State] = {
+        "title": text(),
+        "classes": column_names("K"),
+        "thresholds": floats("K", nan=False),
+        "alpha": either(floats("K", low=0.0, high=1.0, nan=False), rate()),
+        "score": part(NestedScore),
+        "randomized": flag(),
+        "never_empty": flag(),
+        "confidence": maybe(rate()),
+        "n": count("n"),
+        "scores": floats("n", ascending=True),
+        "class_counts": integers("K"),
+        "guarantee": part(Guarantee, NoGuarantee),
+        "further": several(part(Guarantee)),
+        "row_key": part_or_none(RowKey),
+    }
+
+    def _validate_state(self) -> None:
+        require(self.class_counts.sum() == self.n, "as many rows as classes have")
+        hashed = self.row_key is not None
+        require(self.randomized or not hashed, "a key of randomised scores, or None")
+
     def __repr__(self) -> str:
         """Return one line."""
         return (
             f"<{type(self).__name__} {self.score.name} alpha={self._alpha_text()} "
             f"n={self.n} K={len(self.classes)}>"
         )
-
-    def _validate_state(self) -> None:
-        n_classes = len(self.classes)
-        check_floats(self, thresholds=(n_classes,), scores=(self.n,))
-        check_integers(self, class_counts=(n_classes,))
-        check_ascending(self.scores, "scores")
-        require(not np.isnan(self.thresholds).any(), "thresholds without NaN")
-        require(isinstance(self.score, NestedScore), "a score")
-        is_key = isinstance(self.row_key, RowKey) and self.randomized
-        require(self.row_key is None or is_key, "a key of randomised scores, or None")
 
     @staticmethod
     def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:

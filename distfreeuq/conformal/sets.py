@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -13,7 +13,16 @@ from distfreeuq._base.array_types import ArrayLike, BoolMatrix, Classes, IntArra
 from distfreeuq._base.arrays import describe, read_only
 from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_flags, check_integers
+from distfreeuq._base.stored_state import (
+    State,
+    column_names,
+    flags,
+    integers,
+    maybe,
+    part,
+    proportion,
+    require,
+)
 from distfreeuq.conformal.coverage import CoverageResult, measure_coverage
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.results import Result
@@ -63,15 +72,23 @@ class PredictionSets(Result):
     nominal: float | None
     guarantee: Guarantee | NoGuarantee
 
+    _state: ClassVar[State] = {
+        "classes": column_names("K"),
+        "mask": flags("n", "K"),
+        "sizes": integers("n"),
+        "nominal": maybe(proportion()),
+        "guarantee": part(Guarantee, NoGuarantee),
+    }
+
+    def _validate_state(self) -> None:
+        counted = np.array_equal(self.sizes, np.count_nonzero(self.mask, axis=1))
+        require(counted, "the number of labels in each set")
+
     def __repr__(self) -> str:
         """Return one line."""
         n, n_classes = self.mask.shape
         mean = f" mean size {self.sizes.mean():.3f}" if n else ""
         return f"<PredictionSets n={n} K={n_classes}{mean}>"
-
-    def _validate_state(self) -> None:
-        check_integers(self, sizes=(len(self.mask),))
-        check_flags(self, mask=(len(self.mask), len(self.classes)))
 
     def __len__(self) -> int:
         """Return the number of rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatMatrix, RandomState
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import State, count
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_sample
 from distfreeuq.conformal import guarantees
 from distfreeuq.conformal.data import CalibrationScores, calibration_scores, warn_small
@@ -42,6 +44,10 @@ class SplitConformalResult(ClassThresholdResult):
     """
 
     rank: int
+
+    _state: ClassVar[State] = {
+        "rank": count(low=1),
+    }
 
     def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
         return weighted_p_values(scores, self.scores, np.ones(self.n), 1.0)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from distfreeuq import bounds
 from distfreeuq._base.array_types import FloatArray
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import State, flag, real
 
 TRIVIAL = 2.0
 """No squared distance of two probability vectors is larger."""
@@ -46,6 +48,16 @@ class BoundEstimate:
     factor: float
     discriminator_error: float
     supposed_best_error: float
+
+    _state: ClassVar[State] = {
+        "target_error": real(0.0, nan=True, finite=False),
+        "weighted_error": real(0.0, nan=True, finite=False),
+        "upper": real(0.0, nan=True, finite=False),
+        "upper_is_given": flag(),
+        "factor": real(0.0, nan=True, finite=False),
+        "discriminator_error": real(0.0, nan=True, finite=False),
+        "supposed_best_error": real(0.0, nan=True, finite=False),
+    }
 
     @property
     def supposed(self) -> float:

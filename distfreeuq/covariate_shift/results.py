@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 from scipy import special
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats, require
+from distfreeuq._base.stored_state import (
+    State,
+    column_names,
+    count,
+    masses,
+    maybe,
+    part,
+    part_or_none,
+    real,
+    require,
+    text,
+)
 from distfreeuq._numerics.sample_weights import effective_sample_size, largest_share
 from distfreeuq.binning.results import BinningResult
 from distfreeuq.calibration.data import read_new_logits
@@ -56,6 +67,14 @@ class RowUse:
     n_map_source: int | None
     n_map_target: int | None
     weights_from: WeightsFrom
+
+    _state: ClassVar[State] = {
+        "n_calibration": count(),
+        "n_target": maybe(count()),
+        "n_map_source": maybe(count()),
+        "n_map_target": maybe(count()),
+        "weights_from": text(*get_args(WeightsFrom)),
+    }
 
 
 @register("covariate-shift-calibration")
@@ -113,17 +132,31 @@ class CovariateShiftCalibrationResult(Result):
     features: Classes | None
     guarantee: Guarantee | NoGuarantee
 
+    _state: ClassVar[State] = {
+        "calibrator": text("temperature", "platt", "vector", *TAKES_PROBS),
+        "calibration": part(CalibrationResult, BinningResult),
+        "ratio": part_or_none(DensityRatioResult),
+        "feature_map": part_or_none(FeatureMapResult),
+        "sample_weight": masses("n"),
+        "offset": real(0.0),
+        "rows": part(RowUse),
+        "bound": part_or_none(BoundEstimate),
+        "classes": column_names("K"),
+        "features": maybe(column_names("d")),
+        "guarantee": part(Guarantee, NoGuarantee),
+    }
+
+    def _validate_state(self) -> None:
+        n_rows = self.rows.n_calibration
+        require(self.sample_weight.size == n_rows, "a weight of each calibration row")
+        require(self.calibration.classes == self.classes, "a calibrator of its classes")
+
     def __repr__(self) -> str:
         """Return one line."""
         return (
             f"<CovariateShiftCalibrationResult {self.method} "
             f"n={self.rows.n_calibration} K={len(self.classes)} ess={self.ess:.1f}>"
         )
-
-    def _validate_state(self) -> None:
-        check_floats(self, sample_weight=(self.rows.n_calibration,))
-        fits = isinstance(self.calibration, CalibrationResult | BinningResult)
-        require(fits and self.calibration.classes == self.classes, "a calibrator")
 
     @property
     def method(self) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import special
 
 from distfreeuq._base.array_types import FloatArray
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import State, proportion, real
 
 RARE = 20.0
 """Ratio from which on the source counts as having almost no data."""
@@ -51,6 +53,12 @@ class Auc:
     estimate: float
     low: float
     high: float
+
+    _state: ClassVar[State] = {
+        "estimate": proportion(nan=True),
+        "low": real(nan=True),
+        "high": real(nan=True),
+    }
 
 
 def auc_interval(

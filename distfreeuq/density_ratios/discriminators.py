@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy import special
@@ -18,6 +18,8 @@ from scipy import special
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import BoolArray, BoolMatrix, FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import State, part, real, require
+from distfreeuq._numerics.networks import Network
 from distfreeuq.density_ratios.cross_fitting import (
     Folds,
     RatioEstimate,
@@ -61,6 +63,18 @@ class DiscriminatorRatio:
     discriminator: Any
     log_prior: float
     inverse_temperature: float
+
+    _state: ClassVar[State] = {
+        "discriminator": part(object),
+        "log_prior": real(),
+        "inverse_temperature": real(),
+    }
+
+    def _validate_state(self) -> None:
+        network = isinstance(self.discriminator, Network)
+        outputs = self.discriminator.output_bias.size if network else 2
+        fits = hasattr(self.discriminator, "log_odds") and outputs == 2
+        require(fits, "a discriminator of two samples")
 
     @property
     def n_features(self) -> int | None:

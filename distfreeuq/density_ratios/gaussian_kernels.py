@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats
+from distfreeuq._base.stored_state import State, floats, maybe, real
 from distfreeuq._numerics.standardization import center_and_scale
 from distfreeuq.density_ratios.cross_fitting import Folds
 
@@ -45,10 +46,14 @@ class KernelRatio:
     bandwidth: float
     ridge: float | None
 
-    def _validate_state(self) -> None:
-        n_kernels, d = self.kernels.shape
-        check_floats(self, center=(d,), scale=(d,), kernels=(n_kernels, d))
-        check_floats(self, theta=(n_kernels,))
+    _state: ClassVar[State] = {
+        "center": floats("d", finite=True),
+        "scale": floats("d", finite=True),
+        "kernels": floats("b", "d", finite=True),
+        "theta": floats("b", low=0.0, finite=True),
+        "bandwidth": real(above=0.0),
+        "ridge": maybe(real(0.0)),
+    }
 
     @property
     def n_features(self) -> int:

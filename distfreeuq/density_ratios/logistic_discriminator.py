@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, BoolMatrix, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats
+from distfreeuq._base.stored_state import State, floats, maybe, real
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.logistic_regression import LogisticRows
 from distfreeuq._numerics.standardization import center_and_scale
@@ -46,12 +47,14 @@ class LinearDiscriminator:
     glm_coef: FloatArray | None
     glm_std_err: FloatArray | None
 
-    def _validate_state(self) -> None:
-        d = self.coef.size
-        check_floats(self, center=(d,), scale=(d,), coef=(d,))
-        for name in ("glm_coef", "glm_std_err"):
-            if getattr(self, name) is not None:
-                check_floats(self, **{name: (d,)})
+    _state: ClassVar[State] = {
+        "center": floats("d", finite=True),
+        "scale": floats("d", finite=True),
+        "coef": floats("d", finite=True),
+        "intercept": real(),
+        "glm_coef": maybe(floats("d")),
+        "glm_std_err": maybe(floats("d")),
+    }
 
     @property
     def n_features(self) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats, require
+from distfreeuq._base.stored_state import State, count, floats, require
 from distfreeuq._numerics.standardization import center_and_scale
 from distfreeuq.density_ratios.cross_fitting import RatioEstimate
 from distfreeuq.density_ratios.gaussian_kernels import squared_distances
@@ -42,11 +43,17 @@ class NeighborRatio:
     target: FloatMatrix
     n_neighbors: int
 
+    _state: ClassVar[State] = {
+        "center": floats("d", finite=True),
+        "scale": floats("d", finite=True),
+        "source": floats("n", "d", finite=True),
+        "target": floats("m", "d", finite=True),
+        "n_neighbors": count(low=1),
+    }
+
     def _validate_state(self) -> None:
-        n, d = self.source.shape
-        check_floats(self, center=(d,), scale=(d,), source=(n, d))
-        check_floats(self, target=(len(self.target), d))
-        require(1 <= self.n_neighbors <= n, "fewer neighbours than source rows")
+        require(self.n_neighbors <= len(self.source), "no more neighbours than rows")
+        require(len(self.target) > 0, "rows of the target")
 
     @property
     def n_features(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -11,7 +11,16 @@ from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats, require
+from distfreeuq._base.stored_state import (
+    State,
+    column_names,
+    masses,
+    part,
+    proportion,
+    require,
+    several,
+    text,
+)
 from distfreeuq._numerics.sample_weights import effective_sample_size, largest_share
 from distfreeuq.density_ratios.data import read_new_rows
 from distfreeuq.density_ratios.diagnostics import Auc
@@ -19,6 +28,8 @@ from distfreeuq.density_ratios.discriminators import (
     DiscriminatorRatio,
     UserDiscriminator,
 )
+from distfreeuq.density_ratios.gaussian_kernels import KernelRatio
+from distfreeuq.density_ratios.nearest_neighbors import NeighborRatio
 from distfreeuq.density_ratios.weight_pipeline import STAGES, Conditioning
 from distfreeuq.exceptions import InputError
 from distfreeuq.guarantees import NoGuarantee
@@ -89,19 +100,31 @@ class DensityRatioResult(Result):
     notes: tuple[str, ...]
     guarantee: NoGuarantee
 
+    _state: ClassVar[State] = {
+        "method": text(),
+        "model": part(DiscriminatorRatio, KernelRatio, NeighborRatio),
+        "source_weight": masses("n"),
+        "target_weight": masses("m"),
+        "source_ratio": masses("n"),
+        "target_ratio": masses("m"),
+        "conditioning": part(Conditioning),
+        "held_out": text(),
+        "auc": part(Auc),
+        "uncovered": proportion(),
+        "features": column_names("d"),
+        "notes": several(text()),
+        "guarantee": part(NoGuarantee),
+    }
+
+    def _validate_state(self) -> None:
+        require(self.model.n_features == len(self.features), "a model of the features")
+
     def __repr__(self) -> str:
         """Return one line."""
         return (
             f"<DensityRatioResult {self.method} n_source={self.n_source} "
             f"n_target={self.n_target} d={len(self.features)} ess={self.ess:.1f}>"
         )
-
-    def _validate_state(self) -> None:
-        n_source, n_target = (self.n_source,), (self.n_target,)
-        check_floats(self, source_weight=n_source, source_ratio=n_source)
-        check_floats(self, target_weight=n_target, target_ratio=n_target)
-        require(isinstance(self.conditioning, Conditioning), "a weight pipeline")
-        require(self.model.n_features == len(self.features), "a model of the features")
 
     @property
     def n_source(self) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import State, count, proportion, real
 
 STAGES = ("estimated", "flattened", "clipped", "normalised")
 
@@ -38,6 +40,15 @@ class Conditioning:
     low: float
     high: float
     mean: float
+
+    _state: ClassVar[State] = {
+        "n_source": count(low=1),
+        "n_target": count(low=1),
+        "flatten": proportion(),
+        "low": real(0.0),
+        "high": real(0.0, finite=False),
+        "mean": real(above=0.0),
+    }
 
     def weights(self, ratio: FloatArray) -> FloatArray:
         """Return the weights (n,) of rows with these estimated ratios (n,)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy import special
@@ -11,7 +11,17 @@ from scipy import special
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats, require
+from distfreeuq._base.stored_state import (
+    State,
+    column_names,
+    count,
+    floats,
+    maybe,
+    part,
+    proportion,
+    real,
+    require,
+)
 from distfreeuq._numerics.networks import Network
 from distfreeuq.density_ratios.data import read_new_rows
 from distfreeuq.guarantees import NoGuarantee
@@ -96,20 +106,41 @@ class FeatureMapResult(Result):
     discriminator_steps: int
     guarantee: NoGuarantee
 
-    def __repr__(self) -> str:
-        """Return one line."""
-        return (
-            f"<FeatureMapResult d={len(self.features)} n_hidden={self.n_hidden} "
-            f"K={len(self.classes)} epochs={self.classifier_loss.size}>"
-        )
+    _state: ClassVar[State] = {
+        "network": part(Network),
+        "discriminator": part(Network),
+        "classes": column_names("K"),
+        "features": column_names("d"),
+        "n_source": count(),
+        "n_target": count(),
+        "classifier_loss": floats("epochs"),
+        "discriminator_loss": floats("epochs"),
+        "stopped": maybe(count()),
+        "n_epochs": count(),
+        "source_accuracy": proportion(nan=True),
+        "accuracy_before": proportion(nan=True),
+        "accuracy_after": proportion(nan=True),
+        "n_tested": count(),
+        "reversal": real(),
+        "dropout": real(),
+        "stop_below": real(),
+        "warm_up": count(),
+        "discriminator_steps": count(),
+        "guarantee": part(NoGuarantee),
+    }
 
     def _validate_state(self) -> None:
         hidden, outputs = self.network.output_weight.shape
         columns = (self.network.n_features, outputs, self.discriminator.n_features)
         wanted = (len(self.features), len(self.classes), hidden)
         require(columns == wanted, "networks from features to classes")
-        n_epochs = (self.classifier_loss.size,)
-        check_floats(self, classifier_loss=n_epochs, discriminator_loss=n_epochs)
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        return (
+            f"<FeatureMapResult d={len(self.features)} n_hidden={self.n_hidden} "
+            f"K={len(self.classes)} epochs={self.classifier_loss.size}>"
+        )
 
     @property
     def n_hidden(self) -> int:

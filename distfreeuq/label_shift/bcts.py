@@ -10,12 +10,13 @@ same function.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats
+from distfreeuq._base.stored_state import State, floats, real
 from distfreeuq._kernels import _mixture
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import ROW_SUMS, add_up
@@ -53,8 +54,10 @@ class BiasCorrectedTemperature:
     slope: float
     bias: FloatArray
 
-    def _validate_state(self) -> None:
-        check_floats(self, bias=(np.size(self.bias),))
+    _state: ClassVar[State] = {
+        "slope": real(),
+        "bias": floats("K", nan=False),
+    }
 
     def apply(self, probs: FloatMatrix) -> FloatMatrix:
         """Return calibrated probabilities (n, K) of the same precision."""

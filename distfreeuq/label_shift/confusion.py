@@ -7,13 +7,14 @@ that under label shift C w = mu. "Soft": with probabilities in place of predicti
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import require
+from distfreeuq._base.stored_state import State, count, flag, table_of_counts
 from distfreeuq._numerics.row_sums import (
     class_sums,
     column_sums,
@@ -44,13 +45,13 @@ class Confusion:
     m: int
     soft: bool
 
-    def _validate_state(self) -> None:
-        n_classes = len(self.target)
-        joint, target = np.asarray(self.joint), np.asarray(self.target)
-        require(
-            joint.shape == (n_classes, n_classes) and target.ndim == 1,
-            "a confusion matrix of as many classes as the target has",
-        )
+    _state: ClassVar[State] = {
+        "joint": table_of_counts("K", "K"),
+        "target": table_of_counts("K"),
+        "n": count(low=1),
+        "m": count(low=1),
+        "soft": flag(),
+    }
 
     @property
     def matrix(self) -> FloatMatrix:

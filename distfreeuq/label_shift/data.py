@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments, UncheckedProbs
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import (
-    check_floats,
-    check_indices,
-    check_integers,
-    check_masses,
-)
+from distfreeuq._base.stored_state import State, integers, masses
 from distfreeuq._numerics.row_sums import check_and_predict
 
 _Found = TypeVar("_Found")
@@ -41,22 +36,16 @@ class Samples:
     labels: IntArray
     probs_target: FloatMatrix
 
+    _state: ClassVar[State] = {
+        "probs": masses("n", "K", single=True),
+        "labels": integers("n", below="K"),
+        "probs_target": masses("m", "K", single=True),
+    }
+
     def __repr__(self) -> str:
         """Return one line."""
         n, m = self.probs.shape[0], self.probs_target.shape[0]
         return f"<Samples n={n} m={m} K={self.probs.shape[1]}>"
-
-    def _validate_state(self) -> None:
-        n, n_classes = self.probs.shape
-        check_floats(
-            self,
-            probs=(n, n_classes),
-            probs_target=(len(self.probs_target), n_classes),
-        )
-        check_masses(self.probs, "probs")
-        check_masses(self.probs_target, "probs_target")
-        check_integers(self, labels=(n,))
-        check_indices(self.labels, "labels", n_classes)
 
     @property
     def class_counts(self) -> IntArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -20,7 +20,21 @@ from distfreeuq._base.array_types import (
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import stream
-from distfreeuq._base.stored_state import check_floats, require
+from distfreeuq._base.stored_state import (
+    State,
+    column_names,
+    flag,
+    floats,
+    integers,
+    masses,
+    maybe,
+    part,
+    part_or_none,
+    real,
+    require,
+    several,
+    text,
+)
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.sample_weights import effective_sizes
 from distfreeuq.exceptions import InputError
@@ -93,6 +107,12 @@ class WeightSolution:
     raw: FloatArray
     label_weight: FloatArray
     target_prior: FloatArray
+
+    _state: ClassVar[State] = {
+        "raw": floats("K"),
+        "label_weight": floats("K", low=0.0),
+        "target_prior": floats("K", low=0.0),
+    }
 
 
 @register("label-shift")
@@ -184,39 +204,36 @@ class LabelShiftResult(Result):
     notes: tuple[str, ...]
     guarantee: Guarantee | NoGuarantee
 
+    _state: ClassVar[State] = {
+        "method": text(*get_args(Method)),
+        "classes": column_names("K"),
+        "solution": part_or_none(WeightSolution, same="K"),
+        "source_prior": masses("K"),
+        "source_counts": integers("K"),
+        "covariance": maybe(floats("K", "K")),
+        "likelihood_covariance": maybe(floats("K", "K")),
+        "slope_at_zero": maybe(floats("K")),
+        "moments": part_or_none(MomentEstimate, same="K"),
+        "singular": flag(),
+        "condition_number": real(0.0, nan=True, finite=False),
+        "confusion": part_or_none(Confusion, same="K"),
+        "regularization": maybe(real(0.0)),
+        "prior_from": text("labels", "predictions", "given"),
+        "calibration": part_or_none(BiasCorrectedTemperature, same="K"),
+        "samples": part_or_none(Samples, same="K"),
+        "shift_test": part_or_none(ShiftTest),
+        "calibration_test": part_or_none(HausmanTest, same="K"),
+        "notes": several(text()),
+        "guarantee": part(Guarantee, NoGuarantee),
+    }
+
+    def _validate_state(self) -> None:
+        require(self.known or self.moments is not None, "a moment estimate")
+
     def __repr__(self) -> str:
         """Return one line."""
         rows = "" if self.known else f" n={self.n} m={self.m}"
         return f"<LabelShiftResult {self.method}{rows} K={len(self.classes)}>"
-
-    def _validate_state(self) -> None:
-        n_classes = len(self.classes)
-        check_floats(self, source_prior=(n_classes,))
-        if self.solution is not None:
-            shape = (n_classes,)
-            check_floats(
-                self.solution, raw=shape, label_weight=shape, target_prior=shape
-            )
-        if self.slope_at_zero is not None:
-            check_floats(self, slope_at_zero=(n_classes,))
-        if self.covariance is not None:
-            check_floats(self, covariance=(n_classes, n_classes))
-        if self.likelihood_covariance is not None:
-            check_floats(self, likelihood_covariance=(n_classes, n_classes))
-        require(np.shape(self.source_counts) == (n_classes,), "counts of all classes")
-        require(self.known or self.moments is not None, "a moment estimate")
-        widths = {n_classes}
-        if self.moments is not None:
-            widths.add(self.moments.prior.size)
-        if self.calibration_test is not None:
-            widths.add(self.calibration_test.gap.size)
-        if self.confusion is not None:
-            widths.add(len(self.confusion.target))
-        if self.calibration is not None:
-            widths.add(self.calibration.bias.size)
-        if self.samples is not None:
-            widths.add(self.samples.probs.shape[1])
-        require(widths == {n_classes}, "the same classes in all parts")
 
     @property
     def known(self) -> bool:

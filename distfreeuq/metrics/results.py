@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_ascending, check_floats
+from distfreeuq._base.stored_state import (
+    State,
+    count,
+    floats,
+    masses,
+    part,
+    rate,
+    real,
+    text,
+)
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.results import Result
 
@@ -65,16 +74,22 @@ class ReliabilityTable(Result):
     event: str
     guarantee: Guarantee | NoGuarantee
 
+    _state: ClassVar[State] = {
+        "edges": floats("M+1", finite=True, ascending=True),
+        "weight": masses("M"),
+        "mean_confidence": floats("M"),
+        "accuracy": floats("M"),
+        "low": floats("M"),
+        "high": floats("M"),
+        "level": rate(),
+        "n": count(),
+        "event": text(),
+        "guarantee": part(Guarantee, NoGuarantee),
+    }
+
     def __repr__(self) -> str:
         """Return one line."""
         return f"<ReliabilityTable ece={self.ece:.4f} n={self.n} bins={self.n_bins}>"
-
-    def _validate_state(self) -> None:
-        n_bins = (self.weight.size,)
-        check_floats(self, edges=(self.weight.size + 1,), weight=n_bins)
-        check_floats(self, mean_confidence=n_bins, accuracy=n_bins)
-        check_floats(self, low=n_bins, high=n_bins)
-        check_ascending(self.edges, "edges")
 
     @staticmethod
     def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
@@ -198,3 +213,14 @@ class BrierDecomposition:
     within_var: float
     within_cov: float
     n_groups: int
+
+    _state: ClassVar[State] = {
+        "brier": real(nan=True, finite=False),
+        "calibration": real(nan=True, finite=False),
+        "sharpness": real(nan=True, finite=False),
+        "resolution": real(nan=True, finite=False),
+        "uncertainty": real(nan=True, finite=False),
+        "within_var": real(nan=True, finite=False),
+        "within_cov": real(nan=True, finite=False),
+        "n_groups": count(),
+    }

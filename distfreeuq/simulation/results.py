@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -13,7 +13,16 @@ from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats
+from distfreeuq._base.stored_state import (
+    State,
+    count,
+    floats,
+    pair,
+    part,
+    require,
+    several,
+    text,
+)
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import Result
 
@@ -66,14 +75,25 @@ class SimulationResult(Result):
     parameters: tuple[tuple[str, str], ...]
     guarantee: NoGuarantee
 
+    _state: ClassVar[State] = {
+        "quantities": several(text(), "Q"),
+        "values": floats("R", "Q"),
+        "seed": count(high=None),
+        "scenario": text(),
+        "procedure": text(),
+        "parameters": several(pair(text(), text())),
+        "guarantee": part(NoGuarantee),
+    }
+
+    def _validate_state(self) -> None:
+        require(len(set(self.quantities)) == len(self.quantities), "different names")
+        require(self.values.size > 0, "quantities of at least one replicate")
+
     def __repr__(self) -> str:
         """Return one line."""
         names = ", ".join(self.quantities[:4])
         more = ", ..." if len(self.quantities) > 4 else ""
         return f"<SimulationResult {self.procedure} R={self.n_rep}: {names}{more}>"
-
-    def _validate_state(self) -> None:
-        check_floats(self, values=(self.n_rep, len(self.quantities)))
 
     @property
     def n_rep(self) -> int:

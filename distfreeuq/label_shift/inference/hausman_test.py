@@ -12,13 +12,14 @@ included in the first order (theory page, 4.7).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats
+from distfreeuq._base.stored_state import State, count, floats, real
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.row_sums import column_sums
 from distfreeuq.label_shift.bcts import FLOOR, BiasCorrectedTemperature
@@ -63,8 +64,11 @@ class HausmanTest:
     p_value: float
     n_draws: int
 
-    def _validate_state(self) -> None:
-        check_floats(self, gap=(np.size(self.gap),))
+    _state: ClassVar[State] = {
+        "gap": floats("K"),
+        "p_value": real(above=0.0, high=1.0),
+        "n_draws": count(),
+    }
 
     @property
     def floor(self) -> float:

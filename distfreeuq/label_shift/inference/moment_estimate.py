@@ -16,13 +16,14 @@ and q_k is the mean of phi_k over the target. All noise is that of phi.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import check_floats, require
+from distfreeuq._base.stored_state import State, count, floats, masses
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.row_sums import class_sums, column_sums
@@ -76,17 +77,14 @@ class MomentEstimate:
     counts: FloatArray
     m: int
 
-    def _validate_state(self) -> None:
-        k = np.size(self.prior)
-        check_floats(
-            self,
-            prior=(k,),
-            source_prior=(k,),
-            class_variance=(k, k),
-            target_variance=(k,),
-            counts=(k,),
-        )
-        require(isinstance(self.m, int) and self.m > 0, "a number of target rows")
+    _state: ClassVar[State] = {
+        "prior": floats("K"),
+        "source_prior": masses("K"),
+        "class_variance": floats("K", "K"),
+        "target_variance": floats("K"),
+        "counts": masses("K"),
+        "m": count(low=1),
+    }
 
     @property
     def n(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import State, flag, floats, masses, maybe, proportion
 
 # Membership leans towards the inside by this much, relatively.
 _SLACK = 1e-12
@@ -44,6 +45,13 @@ class Box:
     high: FloatArray
     finite_sample: bool
     delta: float | None = None
+
+    _state: ClassVar[State] = {
+        "low": floats("K", nan=False),
+        "high": floats("K", nan=False),
+        "finite_sample": flag(),
+        "delta": maybe(proportion()),
+    }
 
     def __post_init__(self) -> None:
         """Check the ends and make them read-only."""
@@ -179,6 +187,15 @@ class Polytope:
     mu_high: FloatArray
     finite_sample: bool
     delta: float | None = None
+
+    _state: ClassVar[State] = {
+        "lower": masses("R", "K"),
+        "upper": masses("R", "K"),
+        "mu_low": floats("R", nan=False),
+        "mu_high": floats("R", nan=False),
+        "finite_sample": flag(),
+        "delta": maybe(proportion()),
+    }
 
     def __post_init__(self) -> None:
         """Check the bounds and make them read-only."""

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import State, count, proportion, real, text
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.row_sums import column_sums
@@ -87,6 +88,14 @@ class ShiftTest:
     p_value: float
     method: str
     n_draws: int
+
+    _state: ClassVar[State] = {
+        "statistic": real(nan=True, finite=False),
+        "df": count(),
+        "p_value": proportion(),
+        "method": text(),
+        "n_draws": count(),
+    }
 
     @staticmethod
     def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:

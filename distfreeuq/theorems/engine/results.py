@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import (
+    State,
+    count,
+    flag,
+    part,
+    proportion,
+    real,
+    several,
+    text,
+)
 from distfreeuq.guarantees import Guarantee
 from distfreeuq.results import Result
 from distfreeuq.theorems.engine.claims import Sense, Verdict, claim_text
@@ -49,6 +59,15 @@ class TheoremRecord:
     assumptions: tuple[str, ...]
     family: str
 
+    _state: ClassVar[State] = {
+        "name": text(),
+        "title": text(),
+        "reference": text(),
+        "statement": text(),
+        "assumptions": several(text()),
+        "family": text(),
+    }
+
 
 @register("claim")
 @dataclass(frozen=True, slots=True)
@@ -85,6 +104,23 @@ class ClaimRecord:
     high: float
     verdict: Verdict
     seconds: float
+
+    _state: ClassVar[State] = {
+        "theorem": text(),
+        "experiment": text(),
+        "control": flag(),
+        "event": text(),
+        "sense": text(*get_args(Sense)),
+        "bound": real(),
+        "tolerance": real(),
+        "mean": flag(),
+        "hits": count(),
+        "draws": count(low=1),
+        "low": real(),
+        "high": real(),
+        "verdict": text(*get_args(Verdict)),
+        "seconds": real(),
+    }
 
     @property
     def estimate(self) -> float:
@@ -132,6 +168,15 @@ class TheoremResult(Result):
     seed: int
     error: float
     guarantee: Guarantee
+
+    _state: ClassVar[State] = {
+        "theorems": several(part(TheoremRecord)),
+        "claims": several(part(ClaimRecord)),
+        "effort": text(),
+        "seed": count(high=None),
+        "error": proportion(),
+        "guarantee": part(Guarantee),
+    }
 
     def __repr__(self) -> str:
         """Return one line."""

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, get_args
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.persistence import register
+from distfreeuq._base.stored_state import (
+    State,
+    count,
+    flag,
+    part,
+    proportion,
+    real,
+    several,
+    text,
+)
 from distfreeuq.guarantees import Guarantee
 from distfreeuq.results import Result
 from distfreeuq.theorems.engine.claims import Sense, claim_text
@@ -70,6 +80,22 @@ class DesignRecord:
     draws: int
     violated: bool
 
+    _state: ClassVar[State] = {
+        "number": count(),
+        "parameters": text(),
+        "event": text(),
+        "sense": text(*get_args(Sense)),
+        "bound": real(),
+        "mean": flag(),
+        "exact": flag(),
+        "estimate": real(),
+        "low": real(),
+        "high": real(),
+        "hits": count(),
+        "draws": count(),
+        "violated": flag(),
+    }
+
     def __str__(self) -> str:
         """Return the claim as tables print it."""
         return claim_text(self.event, self.sense, self.bound, self.mean)
@@ -115,6 +141,17 @@ class SearchResult(Result):
     seed: int
     error: float
     guarantee: Guarantee
+
+    _state: ClassVar[State] = {
+        "theorem": part(TheoremRecord),
+        "worst": several(part(DesignRecord)),
+        "n_designs": count(),
+        "n_exact": count(),
+        "n_draws": count(),
+        "seed": count(high=None),
+        "error": proportion(),
+        "guarantee": part(Guarantee),
+    }
 
     def __repr__(self) -> str:
         """Return one line."""

@@ -189,7 +189,7 @@ def test_class_names_without_a_form_on_disk_are_refused_before_writing(names, tm
 
 def test_an_array_of_objects_is_not_pickled(tmp_path):
     fit = dataclasses.replace(PLAIN, scores=np.array([None], dtype=object))
-    with pytest.raises(InputError, match="can be saved"):
+    with pytest.raises(InputError, match="cannot be saved, .+ float64 .+ object"):
         fit.save(tmp_path / "fit.npz")
     assert os.listdir(tmp_path) == []
 
@@ -405,7 +405,7 @@ def test_a_shape_larger_than_the_file_is_refused(tmp_path):
 
 def test_arrays_that_belong_to_nothing_are_refused(tmp_path):
     PLAIN.save(tmp_path / "fit")
-    spare = {"spare": np.zeros(3)}
+    spare = {"array99": np.zeros(3)}
     rewrite(tmp_path / "fit", lambda document: None, sign=True, arrays=spare)
     with refused(r"its content is not understood \(it holds arrays that .+\)"):
         dfu.load(tmp_path / "fit")
