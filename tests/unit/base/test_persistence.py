@@ -189,7 +189,7 @@ def test_class_names_without_a_form_on_disk_are_refused_before_writing(names, tm
 
 def test_an_array_of_objects_is_not_pickled(tmp_path):
     fit = dataclasses.replace(PLAIN, scores=np.array([None], dtype=object))
-    with pytest.raises(InputError, match="cannot be saved, .+ float64 .+ object"):
+    with pytest.raises(InputError, match=r"cannot be saved, .+ float64 .+ object"):
         fit.save(tmp_path / "fit.npz")
     assert os.listdir(tmp_path) == []
 

@@ -153,6 +153,6 @@ def test_a_class_whose_table_leaves_out_a_field_is_not_registered():
         forgotten: Any
         _state: ClassVar[Any] = {"known": flag()}
 
-    with pytest.raises(TypeError, match="differ in {'forgotten'}"):
+    with pytest.raises(TypeError, match=r"differ in \{'forgotten'\}"):
         persistence.register("hasty")(Hasty)
     assert "hasty" not in persistence._classes
