@@ -327,6 +327,29 @@ class Arguments:
         self._within(vector, low, high, parameter, must)
         return vector
 
+    def elements(
+        self,
+        value: Any,
+        parameter: str,
+        must: str,
+        *,
+        low: float,
+        high: float,
+        allow_nan: bool = False,
+    ) -> FloatArray:
+        """Return float64 of whatever shape, a number as one of no dimensions."""
+        if is_single(value):
+            if allow_nan and isinstance(value, Real) and value != value:
+                return np.array(np.nan)
+            return np.array(self.number(value, parameter, must, low=low, high=high))
+        array = self._floats(
+            self.array(value, parameter, "numbers"), parameter, "numbers"
+        )
+        numbers = array.astype(np.float64, copy=False)
+        known = np.where(np.isnan(numbers), low, numbers) if allow_nan else numbers
+        self._within(known, low, high, parameter, must)
+        return numbers
+
     def numbers(
         self, value: Any, parameter: str, must: str, *, low: float, high: float
     ) -> FloatArray:
@@ -348,8 +371,11 @@ class Arguments:
         """Raise for a NaN and for any entry outside the limits."""
         if vector.size == 0 or (vector.min() >= low and vector.max() <= high):
             return
-        first = int(np.argmin((vector >= low) & (vector <= high)))
-        self.invalid(parameter, must, f"{vector[first]} at {where} {first}")
+        inside = (vector >= low) & (vector <= high)
+        index = np.unravel_index(int(np.argmin(inside)), vector.shape)
+        first = tuple(int(i) for i in index)
+        at = f" at {where} {first[0]}" if vector.ndim == 1 else arrays.place(first)
+        self.invalid(parameter, must, f"{vector[first]}{at}")
 
     def weights(
         self,

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from distfreeuq import bounds
 from distfreeuq._base.array_types import BoolArray, FloatArray
 from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.assessment.measures import Measures
+from distfreeuq.bounds import unchecked
 
 # A maximum over bins or classes, and means over classes of few rows each, keep a bias
 # that no bootstrap takes out: their 95% intervals covered 58% to 95%.
@@ -55,7 +55,7 @@ def exact_share(measures: Measures, level: float) -> tuple[float, float] | None:
     rows = measures.rows
     if rows.weights.min() < 1.0:
         return None
-    low, high = bounds.clopper_pearson(int(rows.hits.sum()), rows.n, 1.0 - level)
+    low, high = unchecked.clopper_pearson(int(rows.hits.sum()), rows.n, 1.0 - level)
     return float(low), float(high)
 
 

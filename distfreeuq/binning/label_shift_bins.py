@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from distfreeuq import bounds
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import (
@@ -27,6 +26,7 @@ from distfreeuq.binning.radii import (
     around,
     weighted_binomial_radii,
 )
+from distfreeuq.bounds import unchecked
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 
 # Most linear programs of one call; with more bins the intervals of the weights serve.
@@ -120,7 +120,7 @@ class TargetWeights:
         return TargetShift(
             label_weight=self.used,
             weights_from=self.source,
-            kappa=bounds.condition_number(self.used),
+            kappa=unchecked.condition_number(self.used),
             low=self.box.low,
             high=self.box.high,
             delta=self.delta,
@@ -155,8 +155,8 @@ class TargetWeights:
             self.box.high,
         )
         return np.minimum(
-            bounds.label_shift_weight_radius(*arguments),
-            bounds.label_shift_tilt_radius(*arguments),
+            unchecked.label_shift_weight_radius(*arguments),
+            unchecked.label_shift_tilt_radius(*arguments),
         )
 
 
@@ -197,7 +197,7 @@ def target_radii(
     """
     if frequencies.shape[1] == 2:
         return _binary_radii(frequencies[:, 1], radii, weights)
-    from_source = bounds.label_shift_source_radius(
+    from_source = unchecked.label_shift_source_radius(
         radii.radius, weights.largest, weights.smallest_mass(source)
     )
     from_source = np.minimum(from_source, TRIVIAL_L1)
@@ -217,8 +217,8 @@ def _binary_radii(
         _ratios(weights.used, weights.used),
         _ratios(weights.box.low, weights.box.high),
     ):
-        low = bounds.binary_label_shift(radii.low[:, 1], ratio_low)
-        high = bounds.binary_label_shift(radii.high[:, 1], ratio_high)
+        low = unchecked.binary_label_shift(radii.low[:, 1], ratio_low)
+        high = unchecked.binary_label_shift(radii.high[:, 1], ratio_high)
         # 0/0: one class is certainly absent, so that the other one has probability one
         low = np.nan_to_num(low, nan=float(np.isinf(ratio_low)))
         ends.append((low, np.nan_to_num(high, nan=float(ratio_high > 0.0))))
@@ -289,8 +289,8 @@ def event_radii(
         )
         return radii, radii.radius
     table = divide(rows, n[..., None])
-    plain = bounds.binning_weissman(n, n_bins, 2, alpha) / 2.0
-    source = bounds.label_shift_source_radius(
+    plain = unchecked.binning_weissman(n, n_bins, 2, alpha) / 2.0
+    source = unchecked.label_shift_source_radius(
         plain, weights.largest, weights.smallest_mass(table)
     )
     source = np.minimum(source, TRIVIAL_PROBABILITY)

@@ -17,9 +17,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from distfreeuq import bounds
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
 from distfreeuq._numerics.sample_weights import divide, effective_sizes
+from distfreeuq.bounds import unchecked
 from distfreeuq.bounds.bin_bounds import SMALLEST_LEVEL, subset_level
 
 Bound = Literal["clopper-pearson", "mcdiarmid"]
@@ -37,9 +37,9 @@ TRIVIAL_L1 = 2.0
 TRIVIAL_PROBABILITY = 1.0
 
 _BY_COUNT_ALONE = {
-    "hoeffding": bounds.binning_hoeffding,
-    "weissman": bounds.binning_weissman,
-    "mcdiarmid": bounds.binning_mcdiarmid,
+    "hoeffding": unchecked.binning_hoeffding,
+    "weissman": unchecked.binning_weissman,
+    "mcdiarmid": unchecked.binning_mcdiarmid,
 }
 
 
@@ -83,7 +83,7 @@ def multinomial_radii(
     if bound == "clopper-pearson" and level < SMALLEST_LEVEL:
         bound = "weissman"  # the exact bound falls back to it with so many classes
     if bound == "clopper-pearson":
-        radius = bounds.subset_clopper_pearson(counts, n_bins, alpha)
+        radius = unchecked.subset_clopper_pearson(counts, n_bins, alpha)
         low, high = _subset_intervals(counts, totals[:, None], level)
         return Radii(np.minimum(radius, TRIVIAL_L1), low, high, bound)
     radius = _BY_COUNT_ALONE[bound](totals, n_bins, n_classes, alpha)
@@ -103,7 +103,7 @@ def binomial_radii(
     if bound == "auto":
         bound = smallest_bound(n_bins, 2, alpha)
     if bound == "clopper-pearson":
-        low, high = bounds.clopper_pearson(hits, totals, alpha / n_bins)
+        low, high = unchecked.clopper_pearson(hits, totals, alpha / n_bins)
         frequencies = divide(hits, totals)
         radius = np.fmax(frequencies - low, high - frequencies)
         return Radii(
@@ -116,8 +116,8 @@ def binomial_radii(
 
 def smallest_bound(n_bins: int, n_classes: int, alpha: float) -> Bound:
     """Return the bound that is smallest whatever the labels: by M, K and alpha."""
-    few = bounds.binning_weissman(1, n_bins, n_classes, alpha)
-    many = bounds.binning_mcdiarmid(1, n_bins, n_classes, alpha)
+    few = unchecked.binning_weissman(1, n_bins, n_classes, alpha)
+    many = unchecked.binning_mcdiarmid(1, n_bins, n_classes, alpha)
     return "clopper-pearson" if few <= many else "mcdiarmid"
 
 
@@ -129,8 +129,8 @@ def _subset_intervals(
     A class and its complement are two of the subsets: Clopper-Pearson at the level of
     one subset on either side.
     """
-    low = bounds.clopper_pearson_lower(counts, totals, level)
-    high = 1.0 - bounds.clopper_pearson_lower(totals - counts, totals, level)
+    low = unchecked.clopper_pearson_lower(counts, totals, level)
+    high = 1.0 - unchecked.clopper_pearson_lower(totals - counts, totals, level)
     return low, high
 
 
@@ -220,11 +220,11 @@ def weighted_multinomial_radii(
         return Radii(2.0 * one.radius, low, high, one.bound)
     if weight_bound is None:
         name = "weissman, effective counts"
-        radius = bounds.binning_weissman(counts.effective, n_bins, n_classes, alpha)
+        radius = unchecked.binning_weissman(counts.effective, n_bins, n_classes, alpha)
     else:
         name = "hoeffding, weighted"
         mean = divide(counts.sums.sum(axis=-1), counts.n)
-        radius = bounds.weighted_hoeffding(
+        radius = unchecked.weighted_hoeffding(
             counts.n, mean, weight_bound, n_bins, n_classes, alpha
         )
     radius = np.minimum(radius, TRIVIAL_L1)
@@ -247,20 +247,20 @@ def weighted_binomial_radii(
     total = counts.sums.sum(axis=-1)
     mean = divide(total, counts.n)
     if weight_bound is None:
-        plain = bounds.binning_weissman(counts.effective, n_bins, 2, alpha) / 2.0
+        plain = unchecked.binning_weissman(counts.effective, n_bins, 2, alpha) / 2.0
         return _symmetric(center, plain, "weissman, effective counts")
     if bound == "hoeffding":
         settings = (weight_bound, n_bins, 2, alpha)
-        plain = bounds.weighted_hoeffding(counts.n, mean, *settings) / 2.0
+        plain = unchecked.weighted_hoeffding(counts.n, mean, *settings) / 2.0
         return _symmetric(center, plain, "hoeffding, weighted")
     share = (alpha / 2.0 if bound == "auto" else alpha) / n_bins
     low, high = around(center, np.ones(center.shape))
     if bound in ("auto", "chernoff"):
-        low, high = bounds.weighted_chernoff(
+        low, high = unchecked.weighted_chernoff(
             counts.n, center, mean, weight_bound, share
         )
     if bound in ("auto", "bernstein"):
-        plain = bounds.weighted_bernstein(
+        plain = unchecked.weighted_bernstein(
             counts.n,
             (counts.sums[..., 1], total),
             (counts.squares[..., 1], counts.squares.sum(axis=-1)),

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distfreeuq import bounds
 from distfreeuq._base import printing
 from distfreeuq._base.array_types import FloatArray
 from distfreeuq._base.printing import Table, class_name, lower, number, upper
 from distfreeuq.binning.radii import extremes
+from distfreeuq.bounds import unchecked
 from distfreeuq.guarantees import at_most
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _rows_that_would_do(fit: BinningResult) -> str:
     if not some.any() or fit.effective_counts is not None:
         return text + "."
     n_labels = len(fit.classes) if fit.mode == "canonical" else 2
-    radius = bounds.binning_weissman(fit.bin_counts, fit.n_bins, n_labels, fit.alpha)
+    radius = unchecked.binning_weissman(fit.bin_counts, fit.n_bins, n_labels, fit.alpha)
     mass: FloatArray = np.ones(radius.shape)
     largest = 1.0
     if fit.shift is not None:

@@ -24,6 +24,8 @@ _FEW_SUBSETS = 64
 _FEW_COUNTS = 128
 # In bins of up to so many rows the excess of every count is tabulated.
 _FEW_ROWS = 512
+# In bins of more rows than so many, the counts that subsets have take too long to list.
+_MANY_ROWS = 2**24
 # The search for the largest excess stops this close to it, relatively.
 _RELATIVE_GAP = 2e-3
 
@@ -35,7 +37,15 @@ def log_subsets(n_classes: int) -> float:
 
 def subset_level(n_bins: int, n_classes: int, alpha: float) -> float:
     """Return alpha / (M (2^K - 2)): the level of one bin and one subset of classes."""
-    return math.exp(math.log(alpha / n_bins) - log_subsets(n_classes))
+    return math.exp(-log_quotient(n_bins, alpha) - log_subsets(n_classes))
+
+
+def log_quotient(whole: float, part: float) -> float:
+    """Return ln(whole / part), also where the quotient exceeds the largest double."""
+    quotient = whole / part
+    if math.isfinite(quotient):
+        return math.log(quotient)
+    return math.log(whole) - math.log(part)
 
 
 def binning_hoeffding(
@@ -70,7 +80,7 @@ def binning_hoeffding(
     >>> round(float(bounds.binning_hoeffding(100, 10, 2, 0.1)), 4)
     0.3462
     """
-    exponent = math.log(n_bins / alpha) + n_classes * math.log(2.0)
+    exponent = log_quotient(n_bins, alpha) + n_classes * math.log(2.0)
     return _over_root(math.sqrt(2.0 * exponent), n)
 
 
@@ -98,7 +108,7 @@ def binning_weissman(
     >>> bounds.binning_weissman([0, 100, 400], 10, 2, 0.1).round(4)
     array([   inf, 0.3255, 0.1628])
     """
-    exponent = math.log(n_bins / alpha) + log_subsets(n_classes)
+    exponent = log_quotient(n_bins, alpha) + log_subsets(n_classes)
     return _over_root(math.sqrt(2.0 * exponent), n)
 
 
@@ -124,7 +134,7 @@ def binning_mcdiarmid(
     >>> round(float(bounds.binning_weissman(*settings)), 4)
     0.5283
     """
-    width = math.sqrt(n_classes - 1) + math.sqrt(2.0 * math.log(n_bins / alpha))
+    width = math.sqrt(n_classes - 1) + math.sqrt(2.0 * log_quotient(n_bins, alpha))
     return _over_root(width, n)
 
 
@@ -180,7 +190,8 @@ def subset_clopper_pearson(counts: ArrayLike, n_bins: int, alpha: float) -> Floa
     A subset's excess depends on its count alone, so that the maximum runs over the
     counts that subsets can have (subset sums) and not over 2^K subsets. In bins of
     many rows it is rounded up by at most 0.2 %. With so many classes that a level lies
-    below 1e-100, the radius is that of `binning_weissman`.
+    below 1e-100, or of more than six classes and 2^24 rows, the radius is that of
+    `binning_weissman`.
 
     Examples
     --------
@@ -263,6 +274,8 @@ def _largest_excess(row: IntArray, n: int, level: float) -> float:
     """
     if n == 0:
         return 0.0
+    if n > _MANY_ROWS:
+        return math.inf
     bits = 1
     for count in row[row > 0].tolist():
         bits |= bits << count

@@ -37,7 +37,8 @@ def beta_coverage_quantile(n: int, rank: int, delta: float) -> float:
     """
     if rank > n:
         return 1.0
-    return float(special.betaincinv(rank, n + 1 - rank, delta))
+    bound = float(special.betaincinv(float(rank), float(n + 1 - rank), delta))
+    return 0.0 if math.isnan(bound) else bound  # where delta is too small for scipy
 
 
 def pac_rank(n: int, alpha: float, delta: float) -> int:
@@ -45,6 +46,13 @@ def pac_rank(n: int, alpha: float, delta: float) -> int:
 
     The smallest k with P(Bin(n, 1 - alpha) >= k) <= delta; n + 1 (an infinite
     threshold) if (1 - alpha)^n > delta, when no order statistic will do.
+
+    Parameters
+    ----------
+    n : int
+        Calibration rows.
+    alpha, delta : float
+        In (0, 1).
 
     References
     ----------
@@ -62,13 +70,19 @@ def pac_rank(n: int, alpha: float, delta: float) -> int:
         middle = (low + high) // 2
         # P(Bin(n, 1 - alpha) >= k) by its incomplete beta integral, from alpha's side:
         # 1 - alpha would lose the digits of a small alpha
-        tail = float(special.betaincc(n + 1 - middle, middle, alpha))
+        # (as floats: beyond int64 scipy knows no integers)
+        tail = float(special.betaincc(float(n + 1 - middle), float(middle), alpha))
         low, high = (middle, high) if tail > delta else (low, middle)
     return high
 
 
 def pac_smallest_sample(alpha: float, delta: float) -> int:
     """Smallest n for which `pac_rank` is finite: (1 - alpha)^n <= delta.
+
+    Parameters
+    ----------
+    alpha, delta : float
+        In (0, 1).
 
     Examples
     --------
@@ -91,6 +105,13 @@ def clopper_pearson(
     Each covers with probability at least 1 - delta, delta/2 on either side; the ends
     are exactly 0 and 1 for k = 0 and k = n, and n = 0 gives [0, 1].
 
+    Parameters
+    ----------
+    k, n : int or array_like
+        Hits and trials.
+    delta : float
+        In (0, 1).
+
     References
     ----------
     Clopper and Pearson (1934), Biometrika 26.
@@ -110,4 +131,6 @@ def clopper_pearson(
     misses = trials - hits
     low = special.betaincinv(np.maximum(hits, 1.0), misses + 1.0, delta / 2.0)
     high = special.betainccinv(hits + 1.0, np.maximum(misses, 1.0), delta / 2.0)
+    # scipy knows no answer for some delta below 1e-100, and nothing is known then
+    low, high = np.nan_to_num(low, nan=0.0), np.nan_to_num(high, nan=1.0)
     return np.where(hits > 0.0, low, 0.0), np.where(misses > 0.0, high, 1.0)

@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from distfreeuq._base.arguments import LARGEST
 from distfreeuq._base.array_types import ArrayLike, FloatArray
+from distfreeuq.bounds.bin_bounds import log_quotient
 
 # Largest slope of half the Brier score in the inverse temperature, per unit of logit
 # range; it is attained.
@@ -104,7 +106,7 @@ def clipped_nll_constants(logit_range: float, floor: float) -> LossConstants:
     >>> round(bounds.clipped_nll_constants(5.0, 0.01).loss_bound, 4)
     4.6052
     """
-    return LossConstants(math.log(1.0 / floor), logit_range)
+    return LossConstants(log_quotient(1.0, floor), logit_range)
 
 
 def cts_excess_risk(
@@ -164,17 +166,40 @@ def cts_excess_risk(
     >>> round(float(bounds.cts_excess_risk(5000, 100, 0.05, **settings)), 4)
     1.9226
     """
+    return _excess_risk(
+        n,
+        n_classes,
+        log_quotient(2.0, delta),
+        alpha_bounds=alpha_bounds,
+        gamma=gamma,
+        lipschitz=lipschitz,
+        loss_bound=loss_bound,
+    )
+
+
+def _excess_risk(
+    n: ArrayLike,
+    n_classes: int,
+    log_term: float,
+    *,
+    alpha_bounds: tuple[float, float],
+    gamma: float,
+    lipschitz: float,
+    loss_bound: float,
+) -> FloatArray:
+    """Return the same, with ln(2 / delta) in place of delta."""
     rows = np.asarray(n, dtype=np.float64)
     width = alpha_bounds[1] - alpha_bounds[0]
     gamma = min(gamma, 0.5 * width)
-    slope = np.sqrt(rows) * lipschitz / loss_bound
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        slope = np.sqrt(rows) * lipschitz / loss_bound
         free = np.log(width / (2.0 * gamma)) if gamma > 0.0 else np.inf
         many = free + (n_classes + 1) * np.log(8.0 * gamma * slope)
-        one = np.log1p(4.0 * width * slope)
+        one = np.log1p(width * (4.0 * slope))
         cover = np.where(gamma * 8.0 * slope <= 1.0, one, many)
-        bound = 4.0 * np.sqrt(cover) + 8.0 * np.sqrt(np.log(2.0 / delta))
-        return np.where(rows > 0, loss_bound * bound / np.sqrt(rows), np.inf)
+        bound = 4.0 * np.sqrt(cover) + 8.0 * math.sqrt(log_term)
+        bound = loss_bound * bound / np.sqrt(rows)
+    return np.where((rows > 0) & ~np.isnan(bound), bound, np.inf)
 
 
 def cts_class_excess_risk(
@@ -213,10 +238,10 @@ def cts_class_excess_risk(
     >>> bounds.cts_class_excess_risk([100, 10_000], 10, 0.05, **settings).round(3)
     array([3.004, 0.317])
     """
-    return cts_excess_risk(
+    return _excess_risk(
         n,
         1,
-        delta / n_classes,
+        log_quotient(2.0 * n_classes, delta),
         alpha_bounds=alpha_bounds,
         gamma=0.0,
         lipschitz=lipschitz,
@@ -263,9 +288,11 @@ def cts_corollary(
     """
     width = alpha_bounds[1] - alpha_bounds[0]
     expected = smallest_class * n
-    cover = math.log1p(4.0 * width * math.sqrt(n) * lipschitz / loss_bound)
+    slope = math.sqrt(n) * lipschitz / loss_bound
+    # one temperature alone needs no cover, however steep the loss
+    cover = math.log1p(width * (4.0 * slope)) if width > 0.0 else 0.0
     bound = 6.0 * math.sqrt(cover / expected)
-    bound += 12.0 * math.sqrt(math.log(2.0 / delta) / expected)
+    bound += 12.0 * math.sqrt(log_quotient(2.0, delta) / expected)
     failure = n_classes * (delta + math.exp(-expected / 8.0))
     return loss_bound * bound, min(1.0, failure)
 
@@ -321,20 +348,25 @@ def cts_excess_risk_tight(
     rows = np.asarray(n, dtype=np.float64)
     width = alpha_bounds[1] - alpha_bounds[0]
     log_sizes, distances = _covers(n_classes, width, gamma)
-    slopes = 2.0 * lipschitz * distances
-    first = np.log(1.0 / (delta * (1.0 - _SECOND_SHARES)))
-    second = np.sqrt(np.log(1.0 / (delta * _SECOND_SHARES)) / 2.0)
+    # finite, as no width times an infinite slope would be NaN
+    steepest = min(2.0 * lipschitz, LARGEST)
+    log_term = log_quotient(1.0, delta)
+    first = log_term - np.log1p(-_SECOND_SHARES)
+    second = np.sqrt((log_term - np.log(_SECOND_SHARES)) / 2.0)
 
-    complexity = 2.0 * lipschitz * _radius(n_classes, width, gamma)
+    covered = np.sqrt((log_sizes + first) / 2.0) + second
+    averaged = np.sqrt(first / 2.0) + second
     bounds = np.full(rows.size, np.inf)
-    for i, root in enumerate(np.sqrt(rows.ravel())):
-        if root > 0.0:
-            covered = np.sqrt((log_sizes + first) / 2.0) + second
-            averaged = np.sqrt(first / 2.0) + second
-            bounds[i] = min(
-                (slopes + loss_bound / root * covered).min(),
-                (complexity + loss_bound * averaged).min() / root,
-            )
+    with np.errstate(over="ignore"):
+        slopes = steepest * distances
+        radius = min(_radius(n_classes, width, gamma), LARGEST)
+        complexity = steepest * np.float64(radius)
+        for i, root in enumerate(np.sqrt(rows.ravel())):
+            if root > 0.0:
+                bounds[i] = min(
+                    (slopes + loss_bound / root * covered).min(),
+                    (complexity + loss_bound * averaged).min() / root,
+                )
     return bounds.reshape(rows.shape)
 
 

@@ -6,6 +6,9 @@ import numpy as np
 
 from distfreeuq._base.array_types import ArrayLike, FloatArray
 
+# Below it, a power is linear in its exponent to the last digit but one.
+_SMALL_EXPONENT = 1e-5
+
 
 def renyi_divergence(target: ArrayLike, source: ArrayLike, order: float) -> float:
     r"""Exponential Renyi divergence d_order(target || source) of discrete laws.
@@ -43,7 +46,12 @@ def renyi_divergence(target: ArrayLike, source: ArrayLike, order: float) -> floa
     present = q > 0.0
     if (p[present] == 0.0).any():
         return math.inf
-    return _divergence(q[present], q[present] / p[present], order)
+    q, p = q[present], p[present]
+    with np.errstate(over="ignore"):
+        ratio = q / p
+    if np.isinf(ratio).any():
+        return _divergence_by_logs(q, np.log(q) - np.log(p), order)
+    return _divergence(q, ratio, order)
 
 
 def renyi_from_weights(weights: ArrayLike, order: float) -> float:
@@ -67,6 +75,8 @@ def renyi_from_weights(weights: ArrayLike, order: float) -> float:
     2.5
     """
     w = np.asarray(weights, dtype=np.float64)
+    # by a power of two, which changes no digit: the sum of large weights overflows
+    w = np.ldexp(w, -np.frexp(w.max())[1])
     ratio = w / w.mean()
     present = ratio > 0.0
     return _divergence(ratio[present] / w.size, ratio[present], order)
@@ -75,12 +85,38 @@ def renyi_from_weights(weights: ArrayLike, order: float) -> float:
 def _divergence(q: FloatArray, ratio: FloatArray, order: float) -> float:
     """Return (sum q ratio^a)^(1/a), a = order - 1, without overflow."""
     largest = float(ratio.max())
+    a = order - 1.0
     if math.isinf(order):
         return largest
-    if order == 1.0:
-        return float(np.exp(q @ np.log(ratio)))
-    a = order - 1.0
+    if a < _SMALL_EXPONENT:
+        return _divergence_by_logs(q, np.log(ratio), order)
     return largest * float((q @ (ratio / largest) ** a) ** (1.0 / a))
+
+
+def _divergence_by_logs(q: FloatArray, log_ratio: FloatArray, order: float) -> float:
+    """Return the same from the logarithms of the ratios; infinite beyond all doubles.
+
+    For orders near one too: the sum is one up to rounding then, which 1/a magnifies, so
+    that the power is expanded in its exponent.
+    """
+    largest = float(log_ratio.max())
+    a = order - 1.0
+    if math.isinf(order):
+        log_divergence = largest
+    elif a * (largest - float(log_ratio.min())) < _SMALL_EXPONENT:
+        mean = float(q @ log_ratio) / float(q.sum())
+        spread = float(q @ (log_ratio - mean) ** 2) / float(q.sum())
+        log_divergence = mean + 0.5 * a * spread
+    else:
+        with np.errstate(over="ignore"):  # to minus infinity
+            total = float(q @ np.exp(a * (log_ratio - largest)))
+        log_divergence = largest + math.log(total) / a
+    with np.errstate(over="ignore"):
+        return float(np.exp(log_divergence))
+
+
+def _times_square(number: float, scale: float) -> float:
+    return number * scale * scale if number else 0.0
 
 
 def importance_variance(
@@ -120,11 +156,12 @@ def importance_variance(
     >>> bounds.importance_variance(1.44, 0.25)
     1.3775
     """
-    return float(
-        loss_bound ** (1.0 + 1.0 / exponent)
-        * divergence
-        * risk ** (1.0 - 1.0 / exponent)
-        - risk**2
+    if math.isinf(divergence):
+        return math.inf
+    # in units of the loss's bound, so that no square overflows before its time
+    share = min(risk / loss_bound, 1.0)
+    return _times_square(
+        divergence * share ** (1.0 - 1.0 / exponent) - share**2, loss_bound
     )
 
 
@@ -149,6 +186,13 @@ def importance_variance_printed(
     >>> bounds.importance_variance_printed(1.44, 1.44) < 0  # of l = 1, at q = 0.8, 0.2
     True
     """
-    return float(
-        divergence * weighted_risk ** (1.0 - 1.0 / exponent) - weighted_risk**2
-    )
+    if math.isinf(divergence):
+        return math.inf
+    with np.errstate(over="ignore", divide="ignore"):
+        risk = np.float64(weighted_risk)
+        first = divergence * risk ** (1.0 - 1.0 / exponent)
+        if math.isfinite(first):
+            return float(first - risk**2)
+        # where both terms overflow, the larger one decides
+        smaller = divergence < risk ** (1.0 + 1.0 / exponent)
+    return -math.inf if smaller else math.inf

@@ -7,7 +7,7 @@ smaller where both hold.
 
 import numpy as np
 
-from distfreeuq._base.arguments import LARGEST, SMALLEST, Arguments
+from distfreeuq._base.arguments import LARGEST
 from distfreeuq._base.array_types import ArrayLike, FloatArray
 
 
@@ -16,6 +16,10 @@ def condition_number(label_weight: ArrayLike) -> float:
 
     One does not mean that there is no shift: (2, 0) has it too.
 
+    Parameters
+    ----------
+    label_weight : array_like (K,)
+
     Examples
     --------
     >>> from distfreeuq import bounds
@@ -23,7 +27,7 @@ def condition_number(label_weight: ArrayLike) -> float:
     (4.0, 1.0)
     """
     weight = np.asarray(label_weight, dtype=np.float64)
-    return float(weight.max() / weight[weight > 0].min())
+    return float(weight.max()) / float(weight[weight > 0].min())
 
 
 def theorem4_printed(
@@ -55,15 +59,11 @@ def theorem4_printed(
     >>> round(float(bounds.theorem4_printed(0.05, [1.0, 2.0, 0.5], 0.2)), 4)
     1.2
     """
-    weight = Arguments("theorem4_printed").vector(
-        label_weight,
-        "label_weight",
-        "positive: the theorem as printed is false when a weight is zero",
-        low=SMALLEST,
-        high=LARGEST,
-    )
-    source = 2.0 * condition_number(weight) * np.asarray(radius, dtype=np.float64)
-    return np.asarray(source + 2.0 * weight_error / weight.min())
+    weight = np.asarray(label_weight, dtype=np.float64)
+    kappa = min(condition_number(weight), LARGEST / 2.0)  # infinite times 0 is NaN
+    with np.errstate(over="ignore"):
+        source = 2.0 * kappa * np.asarray(radius, dtype=np.float64)
+        return np.asarray(source + 2.0 * weight_error / float(weight.min()))
 
 
 def label_shift_source_radius(
@@ -105,7 +105,7 @@ def label_shift_source_radius(
     >>> bounds.label_shift_source_radius([0.1], w.max(), frequencies @ w)
     array([1.])
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         error = largest_weight * np.asarray(radius, dtype=np.float64)
         error = error / np.asarray(smallest_mass, dtype=np.float64)
     return np.asarray(np.nan_to_num(error, nan=np.inf, posinf=np.inf))
@@ -146,9 +146,9 @@ def label_shift_weight_radius(
     """
     table = np.asarray(frequencies, dtype=np.float64)
     used = np.asarray(label_weight, dtype=np.float64)
-    above = np.maximum(used - np.asarray(low), 0.0)
-    below = np.maximum(np.asarray(high) - used, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        above = np.maximum(used - np.asarray(low), 0.0)
+        below = np.maximum(np.asarray(high) - used, 0.0)
         # a class without rows in the bin adds nothing, even if its weight is unbounded
         gain = np.where(table > 0.0, table * below, 0.0).sum(axis=-1)
         error = 2.0 * np.maximum(table @ above, gain) / (table @ used)
@@ -184,13 +184,14 @@ def label_shift_tilt_radius(
     used, least, most = (
         np.asarray(x, dtype=np.float64) for x in (label_weight, low, high)
     )
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         down, up = np.log(used / least), np.log(most / used)
     # 0/0: certainly absent from the target, which no tilt changes
     down[(used == 0) & (most == 0)] = up[(used == 0) & (most == 0)] = 0.0
     in_bin = np.asarray(frequencies, dtype=np.float64) > 0.0
-    spread = np.where(in_bin, down, -np.inf).max(axis=-1)
-    spread = spread + np.where(in_bin, up, -np.inf).max(axis=-1)
+    with np.errstate(invalid="ignore"):
+        spread = np.where(in_bin, down, -np.inf).max(axis=-1)
+        spread = spread + np.where(in_bin, up, -np.inf).max(axis=-1)
     spread = np.maximum(np.nan_to_num(spread, nan=np.inf), 0.0)
     return np.asarray(2.0 * np.tanh(spread / 4.0))
 
@@ -220,7 +221,7 @@ def binary_label_shift(p: ArrayLike, weight_ratio: ArrayLike) -> FloatArray:
     """
     source = np.asarray(p, dtype=np.float64)
     ratio = np.asarray(weight_ratio, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         one = np.where(np.isinf(ratio), source, ratio * source)
         zero = np.where(np.isinf(ratio), 0.0, 1.0 - source)
         return np.asarray(one / (one + zero))

@@ -54,10 +54,10 @@ def label_noise_confidence(
     >>> fit.confidence_plus, fit.confidence_minus, fit.accuracy
     (0.7, 0.9, 0.95)
     """
-    at_plus, at_minus = special.logit(1.0 - p_plus), special.logit(1.0 - p_minus)
+    at_plus, at_minus = (-float(special.logit(p)) for p in (p_plus, p_minus))
     return LabelNoiseClassifier(
-        slope=float(0.5 * (at_plus + at_minus)),
-        intercept=float(0.5 * (at_plus - at_minus)),
+        slope=0.5 * (at_plus + at_minus),
+        intercept=0.0 if p_plus == p_minus else 0.5 * (at_plus - at_minus),
         confidence_plus=1.0 - p_plus,
         confidence_minus=1.0 - p_minus,
         accuracy=1.0 - p_test,

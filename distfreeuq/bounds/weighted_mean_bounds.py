@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from distfreeuq._base.array_types import ArrayLike, FloatArray
-from distfreeuq.bounds.bin_bounds import binning_weissman
+from distfreeuq.bounds.bin_bounds import binning_weissman, log_quotient
 
 
 def empirical_bernstein(values: ArrayLike, delta: float, width: float = 1.0) -> float:
@@ -37,9 +37,11 @@ def empirical_bernstein(values: ArrayLike, delta: float, width: float = 1.0) -> 
     sample = np.asarray(values, dtype=np.float64)
     if sample.size < 2:
         return math.inf
-    log_term = math.log(4.0 / delta)
-    spread = math.sqrt(2.0 * float(sample.var(ddof=1)) * log_term / sample.size)
-    return spread + 7.0 * width * log_term / (3.0 * (sample.size - 1))
+    log_term = log_quotient(4.0, delta)
+    # in units of the width, so that no square overflows
+    unit = (sample - sample.min()) / width
+    spread = math.sqrt(2.0 * float(unit.var(ddof=1)) * log_term / sample.size)
+    return width * (spread + 7.0 * log_term / (3.0 * (sample.size - 1)))
 
 
 def weighted_hoeffding(
@@ -76,7 +78,7 @@ def weighted_hoeffding(
     >>> round(float(bounds.weighted_hoeffding(100, 1.0, 2.0, 10, 2, 0.1)), 4)
     0.651
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         spread = weight_bound / np.asarray(mean_weight, dtype=np.float64)
         radius = spread * binning_weissman(n, n_bins, n_classes, alpha)
     return np.nan_to_num(radius, nan=np.inf, posinf=np.inf)
@@ -128,11 +130,11 @@ def weighted_chernoff(
     rows, share, mean = np.broadcast_arrays(
         *(np.asarray(x, dtype=np.float64) for x in (n, frequency, mean_weight))
     )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        allowed = math.log(2.0 / delta) / rows
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        allowed = log_quotient(2.0, delta) / rows
     known = np.isfinite(share) & (rows > 0)
     center = np.where(known, share, 0.5)
-    speed = np.where(known, mean / weight_bound, 0.0)
+    speed = np.where(known, np.minimum(mean / weight_bound, 1.0), 0.0)
     ends = []
     for end in (0.0, 1.0):
         inside, outside = center, np.full(center.shape, end)
@@ -192,12 +194,16 @@ def weighted_bernstein(
     0.0233
     """
     rows = np.asarray(n, dtype=np.float64)
-    hit, total = (np.asarray(x, dtype=np.float64) for x in sums)
-    hit_square, square = (np.asarray(x, dtype=np.float64) for x in squares)
-    log_term = math.log(4.0 / delta)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    log_term = log_quotient(4.0, delta)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # in units of the weights' bound, so that no product of two weights overflows
+        hit, total = (np.asarray(x, dtype=np.float64) / weight_bound for x in sums)
+        hit_square, square = (
+            np.asarray(x, dtype=np.float64) / weight_bound / weight_bound
+            for x in squares
+        )
         mean, frequency = total / rows, hit / total
-        additive = 7.0 * weight_bound * log_term / (3.0 * (rows - 1.0))
+        additive = 7.0 * log_term / (3.0 * (rows - 1.0))
         factor = 2.0 * log_term / (rows - 1.0)  # of the biased variance
         # mean square of w (1{event} - q), q = frequency + d, as a quadratic in d
         constant = (

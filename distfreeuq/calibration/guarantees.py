@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 
-from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import IntArray
-from distfreeuq.bounds import LossConstants
+from distfreeuq.bounds import LossConstants, unchecked
 from distfreeuq.calibration.data import CalibrationRows
 from distfreeuq.calibration.losses.temperature_loss import LOSS_NAMES
 from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least, at_most
@@ -70,7 +69,7 @@ def temperature_guarantee(
         return _none(rows, loss, tight, other, alpha_bounds, logit_range, "Thm 4.1")
     _, paper, scale = _constants(rows, loss, alpha_bounds, logit_range)
     printed = scale * float(
-        bounds.cts_excess_risk(
+        unchecked.cts_excess_risk(
             rows.n,
             n_temperatures,
             delta,
@@ -130,7 +129,7 @@ def class_guarantee(
         other = by_counts("brier")[1]
         return _none(rows, loss, worst, other, alpha_bounds, logit_range, "Cor. 4.2")
     _, paper, scale = _constants(rows, loss, alpha_bounds, logit_range)
-    printed = scale * bounds.cts_class_excess_risk(
+    printed = scale * unchecked.cts_class_excess_risk(
         ends, n_candidates, delta, alpha_bounds=alpha_bounds, **paper._asdict()
     )
     by_count = [
@@ -165,7 +164,7 @@ def tight_excess_risk(
     """Return the theorem's bound of the excess risk, with our constants, for n rows."""
     own, _, scale = _constants(rows, loss, alpha_bounds, logit_range)
     return scale * float(
-        bounds.cts_excess_risk_tight(
+        unchecked.cts_excess_risk_tight(
             n,
             n_temperatures,
             delta,
@@ -239,7 +238,7 @@ def _constants(
     """Return sharper constants, the paper's, and what to multiply the bound by."""
     widest = _widest(rows, logit_range)
     if loss == "nll":
-        own = bounds.nll_constants(widest, rows.n_classes, alpha_bounds[1])
+        own = unchecked.nll_constants(widest, rows.n_classes, alpha_bounds[1])
         return own, own, 1.0
     # half the Brier score is sqrt(2)-Lipschitz in the probabilities; a centred row of
     # range r is longest with half of its logits at either end
@@ -247,7 +246,7 @@ def _constants(
     if logit_range is not None:
         norm = 0.5 * widest * math.sqrt(rows.n_classes)
     paper = LossConstants(1.0, math.sqrt(2.0) * norm)
-    return bounds.half_brier_constants(widest), paper, 2.0
+    return unchecked.half_brier_constants(widest), paper, 2.0
 
 
 def _widest(rows: CalibrationRows, logit_range: float | None) -> float:

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from distfreeuq import bounds
 from distfreeuq._base.arguments import LARGEST, Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, RandomState
 from distfreeuq._base.arrays import describe, read_only
@@ -22,6 +21,7 @@ from distfreeuq._base.stored_state import (
     real,
 )
 from distfreeuq._numerics.sample_weights import effective_sample_size
+from distfreeuq.bounds import unchecked
 from distfreeuq.conformal import guarantees
 from distfreeuq.conformal.data import (
     CalibrationScores,
@@ -384,7 +384,7 @@ def fit_covariate_shift_pac(
         calibration.scores, weights, bound, alpha, 1.0 - confidence, generator
     )
     if np.isinf(threshold):
-        enough = bounds.pac_smallest_sample(alpha, 1.0 - confidence)
+        enough = unchecked.pac_smallest_sample(alpha, 1.0 - confidence)
         what = f"rejection leaves {n_kept}, and {enough} are needed."
         _warn_small(calibration.n, alpha, what)
     guarantee = calibration.needing_seed(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from distfreeuq import bounds
 from distfreeuq._base.array_types import BoolMatrix, Classes, FloatArray, IntArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
@@ -24,6 +23,7 @@ from distfreeuq._base.stored_state import (
     real,
     require,
 )
+from distfreeuq.bounds import unchecked
 from distfreeuq.conformal.guarantees import coverage_intervals
 from distfreeuq.guarantees import Guarantee
 from distfreeuq.results import Result
@@ -135,7 +135,7 @@ class CoverageResult(Result):
         sizes = np.flatnonzero(self.size_counts)
         n = np.concatenate([self.class_counts, self.size_counts[sizes]])
         covered = np.concatenate([self.class_covered, self.size_covered[sizes]])
-        low, high = bounds.clopper_pearson(covered, n, 1.0 - self.level)
+        low, high = unchecked.clopper_pearson(covered, n, 1.0 - self.level)
         frame = pd.DataFrame(
             {
                 "stratum": ["all"]
@@ -194,7 +194,7 @@ def measure_coverage(
     n, n_classes = mask.shape
     covered = mask[np.arange(n), labels]
     n_covered = int(covered.sum())
-    low, high = bounds.clopper_pearson(n_covered, n, 1.0 - level)
+    low, high = unchecked.clopper_pearson(n_covered, n, 1.0 - level)
     return CoverageResult(
         n=n,
         n_covered=n_covered,

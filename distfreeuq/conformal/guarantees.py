@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from distfreeuq import bounds
 from distfreeuq._base.array_types import Classes, FloatArray, IntArray
 from distfreeuq._base.class_labels import name_classes
 from distfreeuq._numerics.quantiles import smallest_sample
+from distfreeuq.bounds import unchecked
 from distfreeuq.conformal.data import CalibrationScores
 from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least, at_most
 from distfreeuq.label_shift.inference.prior_distance import total_variation_bound
@@ -295,7 +295,7 @@ def independent_weights(
         return nothing
     region = estimate.region(delta / 2)
     counts = np.asarray(estimate.source_counts)
-    low, high = bounds.clopper_pearson(
+    low, high = unchecked.clopper_pearson(
         counts, np.full(counts.shape, counts.sum()), delta / (2 * counts.size)
     )
     cost = total_variation_bound(np.asarray(estimate.label_weight), region, low, high)

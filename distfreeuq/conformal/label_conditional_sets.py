@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
@@ -21,6 +20,7 @@ from distfreeuq._base.class_labels import name_classes
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, floats, integers, require
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_sample
+from distfreeuq.bounds import unchecked
 from distfreeuq.conformal import guarantees
 from distfreeuq.conformal.data import CalibrationScores, calibration_scores, warn_small
 from distfreeuq.conformal.guarantees import STATED_CONFIDENCE
@@ -195,7 +195,7 @@ def fit_label_conditional(
     else:
         share = (1.0 - confidence) / n_classes
         ranks = [
-            bounds.pac_rank(int(n), a, share)
+            unchecked.pac_rank(int(n), a, share)
             for n, a in zip(counts, alphas, strict=True)
         ]
     rank_array = np.minimum(ranks, counts + 1)
@@ -220,7 +220,7 @@ def fit_label_conditional(
         class_lower=read_only(
             np.array(
                 [
-                    bounds.beta_coverage_quantile(
+                    unchecked.beta_coverage_quantile(
                         int(n), int(k), 1.0 - STATED_CONFIDENCE
                     )
                     for n, k in zip(counts, rank_array, strict=True)
@@ -243,7 +243,7 @@ def _warn_small(
         enough = smallest_sample(level)
     else:
         share = (1.0 - confidence) / alphas.size
-        enough = bounds.pac_smallest_sample(level, share)
+        enough = unchecked.pac_smallest_sample(level, share)
     named = name_classes(calibration.classes, small)
     warn_small(
         f"too few calibration rows of {named}: every set will hold them. At least "

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatMatrix, RandomState
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, count
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_sample
+from distfreeuq.bounds import unchecked
 from distfreeuq.conformal import guarantees
 from distfreeuq.conformal.data import CalibrationScores, calibration_scores, warn_small
 from distfreeuq.conformal.guarantees import STATED_CONFIDENCE
@@ -173,7 +173,7 @@ def fit_split(
     if confidence is None:
         rank = min(conformal_rank(n, alpha), n + 1)
     else:
-        rank = bounds.pac_rank(n, alpha, 1.0 - confidence)
+        rank = unchecked.pac_rank(n, alpha, 1.0 - confidence)
     threshold = calibration.scores[rank - 1] if rank <= n else np.inf
     if rank > n:
         _warn_small(n, alpha, confidence)
@@ -184,7 +184,7 @@ def fit_split(
     else:
         guarantee = guarantees.split_marginal(calibration, alpha, rank)
         if rank <= n:
-            covered = bounds.beta_coverage_quantile(n, rank, 1.0 - STATED_CONFIDENCE)
+            covered = unchecked.beta_coverage_quantile(n, rank, 1.0 - STATED_CONFIDENCE)
             further = (
                 guarantees.split_given_calibration(rank, n, covered, STATED_CONFIDENCE),
             )
@@ -204,7 +204,7 @@ def _warn_small(n: int, alpha: float, confidence: float | None) -> None:
     if confidence is None:
         enough, wanted = smallest_sample(alpha), f"alpha={alpha:g}"
     else:
-        enough = bounds.pac_smallest_sample(alpha, 1.0 - confidence)
+        enough = unchecked.pac_smallest_sample(alpha, 1.0 - confidence)
         wanted = f"alpha={alpha:g} with confidence={confidence:g}"
     warn_small(
         f"{n} calibration rows are too few for {wanted}: every set will hold every "

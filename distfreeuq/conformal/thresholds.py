@@ -10,7 +10,6 @@ from typing import Literal
 
 import numpy as np
 
-from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, IntArray
 from distfreeuq._numerics.quantiles import (
@@ -20,6 +19,7 @@ from distfreeuq._numerics.quantiles import (
     quantiles_with_atoms,
     smallest_order_statistic,
 )
+from distfreeuq.bounds import unchecked
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.inference.vertices import support_function
 
@@ -136,7 +136,7 @@ def thinned_pac_threshold(
     target.
     """
     kept = scores[generator.random(scores.size) * bound < weights]
-    rank = bounds.pac_rank(kept.size, alpha, delta)
+    rank = unchecked.pac_rank(kept.size, alpha, delta)
     return smallest_order_statistic(kept, rank), rank, int(kept.size)
 
 
@@ -163,7 +163,7 @@ def stratified_pac_threshold(
     def enough(index: int) -> bool:
         t = candidates[index]
         hits = np.array([np.searchsorted(own, t, "right") for own in by_class], float)
-        low = bounds.clopper_pearson_lower(hits, counts, delta / active.size)
+        low = unchecked.clopper_pearson_lower(hits, counts, delta / active.size)
         return bool(prior @ low >= 1.0 - alpha)
 
     found = _first_true(enough, candidates.size, candidates.size // 2)
@@ -193,7 +193,7 @@ def pac_method(
     alpha, delta : float
     """
     expected = int(n * float(source_prior @ weights) / float(weights.max()))
-    rank = bounds.pac_rank(expected, alpha, delta)
+    rank = unchecked.pac_rank(expected, alpha, delta)
     by_rejection = np.inf if rank > expected else rank / (expected + 1) - (1.0 - alpha)
     by_class = expected_excess(n * source_prior, target_prior, alpha, delta)
     return "class-wise bounds" if by_class < by_rejection else "rejection"
@@ -215,7 +215,7 @@ def expected_excess(
     def bound(excess: float) -> float:
         hits = (1.0 - alpha + excess) * n
         return float(
-            prior @ bounds.clopper_pearson_lower(hits, n, delta / active.sum())
+            prior @ unchecked.clopper_pearson_lower(hits, n, delta / active.sum())
         )
 
     if bound(high) < 1.0 - alpha:

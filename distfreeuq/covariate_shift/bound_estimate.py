@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from distfreeuq import bounds
 from distfreeuq._base.array_types import FloatArray
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, flag, real
+from distfreeuq.bounds import unchecked
 
 TRIVIAL = 2.0
 """No squared distance of two probability vectors is larger."""
@@ -102,7 +102,7 @@ def estimate_bound(
         weighted_error=float(np.mean(squared_error * (source_weight + T))),
         upper=limit,
         upper_is_given=upper is not None,
-        factor=bounds.covariate_shift_factor(limit, t=T),
+        factor=unchecked.covariate_shift_factor(limit, t=T),
         discriminator_error=_halves((1.0 - of_source) ** 2, of_target**2),
         supposed_best_error=_halves(
             of_source * (1.0 - of_source), of_target * (1.0 - of_target)

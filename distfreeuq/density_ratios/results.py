@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray
 from distfreeuq._base.persistence import register
@@ -22,6 +21,7 @@ from distfreeuq._base.stored_state import (
     text,
 )
 from distfreeuq._numerics.sample_weights import effective_sample_size, largest_share
+from distfreeuq.bounds import unchecked
 from distfreeuq.density_ratios.data import read_new_rows
 from distfreeuq.density_ratios.diagnostics import Auc
 from distfreeuq.density_ratios.discriminators import (
@@ -174,7 +174,7 @@ class DensityRatioResult(Result):
         order = Arguments("DensityRatioResult.renyi").number(
             order, "order", must, low=1.0
         )
-        return bounds.renyi_from_weights(self.source_weight, order)
+        return unchecked.renyi_from_weights(self.source_weight, order)
 
     def weight(self, x: ArrayLike) -> FloatArray:
         """Weights of new rows, shape (n,), by the fit on all rows.

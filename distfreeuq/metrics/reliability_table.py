@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import read_only
 from distfreeuq._numerics.sample_weights import divide
+from distfreeuq.bounds import unchecked
 from distfreeuq.metrics.bins import (
     CONFIDENCE,
     HIT,
@@ -128,7 +128,7 @@ def _intervals(
     n_bins = accuracy.size
     if not weighted:
         n = np.rint(sums[:, WEIGHT]).astype(np.int64)
-        low, high = bounds.clopper_pearson(
+        low, high = unchecked.clopper_pearson(
             np.rint(sums[:, HIT]).astype(np.int64), n, alpha / n_bins
         )
         return np.where(n > 0, low, 0.0), np.where(n > 0, high, 1.0)

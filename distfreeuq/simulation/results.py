@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from distfreeuq import bounds
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
@@ -23,6 +22,7 @@ from distfreeuq._base.stored_state import (
     several,
     text,
 )
+from distfreeuq.bounds import unchecked
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import Result
 
@@ -209,7 +209,7 @@ def standard_error(values: FloatArray) -> float:
     if n < 2:
         return math.nan
     if values.min() == values.max() and values[0] in (0.0, 1.0):
-        low, high = bounds.clopper_pearson(int(values.sum()), n, _BEYOND_ONE_SD)
+        low, high = unchecked.clopper_pearson(int(values.sum()), n, _BEYOND_ONE_SD)
         return float(high - low)
     with np.errstate(invalid="ignore"):
         return float(values.std(ddof=1)) / math.sqrt(n)

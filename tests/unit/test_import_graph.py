@@ -31,10 +31,9 @@ NUMERICAL = ("joblib", "threadpoolctl", "scipy.linalg.lapack")
 THREADS = ("set_num_threads", "use_threads", "one_thread_here")
 AT_HOME = ("distfreeuq._numerics.", "distfreeuq._kernels.threads")
 
-# Where public functions that read the user's data are. Bounds are functions of a few
-# numbers, and figures are drawn of results: procedures are made of the former and show
-# the latter.
-PUBLIC_MODULES = ("distfreeuq", "distfreeuq.metrics")
+# Where public functions that read the user's data are. Figures are drawn of results,
+# and procedures show them. The package's own way to bounds is `bounds.unchecked`.
+PUBLIC_MODULES = ("distfreeuq", "distfreeuq.metrics", "distfreeuq.bounds")
 # What shows public functions, or checks them, calls them as users do. (What calls a
 # calibrator of the user's choice does so under another name, and is not found here.)
 MAY_CALL_PUBLIC = ("distfreeuq.demo", "distfreeuq.__main__", "distfreeuq.theorems.")

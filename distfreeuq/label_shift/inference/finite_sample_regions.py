@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from distfreeuq import bounds
+from distfreeuq.bounds import unchecked
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.linear_solution import invertibility, solve
@@ -19,8 +19,8 @@ def exact_region(confusion: Confusion, delta: float) -> Polytope:
     """
     n_classes = confusion.target.size
     each = delta / (n_classes * (n_classes + 1))
-    lower, upper = bounds.clopper_pearson(confusion.joint, confusion.n, each)
-    mu_low, mu_high = bounds.clopper_pearson(confusion.target, confusion.m, each)
+    lower, upper = unchecked.clopper_pearson(confusion.joint, confusion.n, each)
+    mu_low, mu_high = unchecked.clopper_pearson(confusion.target, confusion.m, each)
     return Polytope._unchecked(lower, upper, mu_low, mu_high, True, delta)
 
 

@@ -14,6 +14,7 @@ from distfreeuq.binning.radii import (
     multinomial_radii,
     smallest_bound,
 )
+from distfreeuq.bounds import unchecked
 
 SETTINGS = {"n_bins": 4, "alpha": 0.1}
 
@@ -138,7 +139,7 @@ def test_weighted_bernstein_ends_solve_its_inequality():
 
     def gap(q):
         numbers = w * (event - q)
-        return abs(numbers.mean()) - bounds.empirical_bernstein(numbers, 0.05, 2.0)
+        return abs(numbers.mean()) - unchecked.empirical_bernstein(numbers, 0.05, 2.0)
 
     ends = [frequency - radius, frequency + radius]
     assert min(abs(gap(q)) for q in ends) < 1e-9
