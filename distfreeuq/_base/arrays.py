@@ -35,7 +35,7 @@ def as_array(value: Any) -> AnyArray:
     if isinstance(value, Set | Mapping | Iterator | str | bytes):
         raise NotAnArray(describe(value))
     try:
-        array = np.asarray(value.to_numpy() if hasattr(value, "to_numpy") else value)
+        array = _foreign_array(value)
     except Exception as error:  # a foreign object's conversion may raise anything
         if isinstance(value, list | tuple) and isinstance(error, ValueError):
             raise NotAnArray("rows of different lengths") from error
@@ -43,6 +43,21 @@ def as_array(value: Any) -> AnyArray:
     if array.ndim == 0 and array.dtype.kind == "O":
         raise NotAnArray(describe(value))
     return array
+
+
+def _foreign_array(value: Any) -> AnyArray:
+    """Return what another library's own conversion gives; its errors pass."""
+    if hasattr(value, "detach") and hasattr(value, "numpy"):  # a tensor of PyTorch's
+        value = value.detach().cpu()
+        if str(value.dtype) == "torch.bfloat16":  # NumPy has no such floats
+            value = value.float()
+        return np.asarray(value.numpy())
+    if not hasattr(value, "to_numpy"):
+        return np.asarray(value)
+    try:
+        return np.asarray(value.to_numpy())
+    except ValueError:  # an array of Arrow's, by itself, only where nothing is copied
+        return np.asarray(value)
 
 
 def read_only(array: AnyArray) -> AnyArray:

@@ -24,7 +24,10 @@ __all__ = [
     "upper",
 ]
 
+# Columns of a class name that is printed: of a longer one its beginning and its end,
+# where names of one family ("region: north, store 12") differ.
 _MAX_NAME = 28
+_ELLIPSIS = "..."
 
 
 class GuaranteeSummary(Summary):  # type: ignore[misc]
@@ -96,15 +99,27 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def class_name(name: Any) -> str:
-    """Return a class name on one line, cut if it is very long."""
-    text = " ".join(str(name).split())
-    if not text:
-        text = repr(name)
-    text = "".join(
+    """Return a class name on one line, shortened in the middle if it is very long."""
+    text = " ".join(str(name).split()) or repr(name)
+    if len(text) <= 4 * _MAX_NAME:  # some characters take no column
+        whole = _printable(text)
+        if display_width(whole) <= _MAX_NAME:
+            return whole
+    kept = _MAX_NAME - len(_ELLIPSIS)
+    first = _fitting(_printable(text[:_MAX_NAME]), kept - kept // 2)
+    last = _fitting(_printable(text[-_MAX_NAME:])[::-1], kept // 2)[::-1]
+    return first + _ELLIPSIS + last
+
+
+def _printable(text: str) -> str:
+    """Return the text with escapes for what no terminal shows."""
+    return "".join(
         symbol if symbol.isprintable() else ascii(symbol)[1:-1] for symbol in text
     )
-    if display_width(text) <= _MAX_NAME:
-        return text
-    while display_width(text) > _MAX_NAME - 3:
+
+
+def _fitting(text: str, width: int) -> str:
+    """Return as much of the text's beginning as fits into so many columns."""
+    while display_width(text) > width:
         text = text[:-1]
-    return text + "..."
+    return text

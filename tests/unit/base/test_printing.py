@@ -318,9 +318,11 @@ def test_numbers_in_tables(value, text):
         ("", "''"),
         ("   ", "'   '"),
         ("x" * 28, "x" * 28),
-        ("x" * 29, "x" * 25 + "..."),
+        ("x" * 29, "x" * 13 + "..." + "x" * 12),
+        ("region: " + 9_000 * "north " + "store 12", "region: north...rth store 12"),
         ("日" * 14, "日" * 14),
-        ("日" * 15, "日" * 12 + "..."),
+        ("日" * 15, "日" * 6 + "..." + "日" * 6),
+        ("e" + 200 * "\u0301", "e" + 27 * "\u0301" + "..." + 28 * "\u0301"),
         ("bell\x07", r"bell\x07"),
         ("half \ud800", r"half \ud800"),
     ],
@@ -351,3 +353,15 @@ def test_the_footer_says_what_holds_needs_and_proves():
 def test_a_summary_can_be_copied():
     summary = GuaranteeSummary(Page("t", [("a", "b")], [], []))
     assert str(copy.deepcopy(summary)) == str(summary)
+
+
+def test_very_long_names_print_at_once():
+    # by the length squared, as it once was, this would take hours
+    names = [f"{k:03d}" + 100_000 * "x" + f"{k:03d}" for k in range(200)]
+    probs = np.full((400, 200), 1 / 200)
+    labels = [names[i % 200] for i in range(400)]
+    text = str(
+        dfu.label_conditional_conformal(probs, labels, alpha=0.5, classes=names, rng=0)
+    )
+    assert "007xxxxxxxxxx...xxxxxxxxx007" in text
+    assert max(map(len, text.splitlines())) < 120
