@@ -19,6 +19,7 @@ from distfreeuq.references import cited
 Kind = Literal[
     "marginal",
     "class-conditional",
+    "group-conditional",
     "training-conditional",
     "calibration",
     "excess-risk",

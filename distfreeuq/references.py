@@ -437,6 +437,11 @@ CALIBRATION_IID = "calibration rows i.i.d."
 NEW_ROW_IID = "the calibration rows and the new row are i.i.d."
 CLASS_EXCHANGEABLE = "rows of a class, the new one included, are exchangeable"
 EXCHANGEABLE = "the calibration rows and the new row are exchangeable"
+GROUP_EXCHANGEABLE = "rows of a group, the new one included, are exchangeable"
+CLASS_GROUP_EXCHANGEABLE = (
+    "rows of a class in a group, the new one included, are exchangeable"
+)
+NEW_ROW_APART = "the new row is not among those that the weights were estimated on"
 TWO_SAMPLES = "rows i.i.d. within each sample, the two samples independent"
 
 # ------------------------------------------------- what was chosen without these rows
@@ -444,6 +449,9 @@ FITTED_ELSEWHERE = "the classifier was fitted on other rows"
 CHOSEN_ELSEWHERE = "the classifier, the score and alpha were chosen without these rows"
 ASSESSED_ELSEWHERE = "rows not used to fit or calibrate the classifier"
 SETS_ASSESSED_ELSEWHERE = "rows used neither to fit the classifier nor to calibrate"
+GROUPS_BY_INPUTS = (
+    "a row's group is a function of its inputs, chosen without these rows"
+)
 SEED_ELSEWHERE = "the seed was chosen without the data"
 IDS_OF_ROWS = "what is said of the rows holds of the rows together with their ids"
 OWN_UNIFORMS = "the uniforms given are independent draws from [0, 1]"

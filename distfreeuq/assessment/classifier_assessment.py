@@ -7,9 +7,15 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, FloatMatrix, RandomState
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    FloatMatrix,
+    IntArray,
+    RandomState,
+)
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.random_streams import stream
+from distfreeuq._base.row_groups import Names, read_groups
 from distfreeuq._numerics.sample_weights import divide, effective_sample_size
 from distfreeuq.assessment.bootstrap import intervals, resample
 from distfreeuq.assessment.data import read_measures
@@ -22,9 +28,20 @@ from distfreeuq.assessment.interval_rules import (
     usable,
 )
 from distfreeuq.assessment.measures import Measures, Sums
-from distfreeuq.assessment.monte_carlo_test import calibration_test, noise
+from distfreeuq.assessment.monte_carlo_test import (
+    calibration_test,
+    noise,
+    noise_by_cell,
+)
 from distfreeuq.assessment.results import AssessmentResult
-from distfreeuq.metrics.bins import CONFIDENCE, HIT, WEIGHT, check_bins, gap_norm
+from distfreeuq.metrics.bins import (
+    CONFIDENCE,
+    HIT,
+    WEIGHT,
+    check_bins,
+    gap_norm,
+    sum_by_group,
+)
 from distfreeuq.metrics.reliability_table import table_of_sums
 
 
@@ -39,6 +56,7 @@ def assess(
     predicted: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     classes: Any = None,
+    groups: ArrayLike | None = None,
     n_boot: int = 0,
     level: float = 0.95,
     n_sim: int = 999,
@@ -66,6 +84,9 @@ def assess(
         Importance weights: metrics and test are then about the target. The debiased
         error is left out.
     classes : sequence, optional
+    groups : array_like (n,), optional
+        Each row's group: confidence, accuracy and ECE are then given by group too
+        (`group_frame`), beside the ECE that noise alone would give.
     n_boot : int, default 0
         Bootstrap samples for the intervals; 0 for none.
     level : float
@@ -126,6 +147,11 @@ def assess(
     measures = read_measures(
         args, probs, labels, n_bins, how, event, predicted, sample_weight, classes
     )
+    names: Names = ()
+    by_group: FloatMatrix = np.empty((0, 5))
+    if groups is not None:
+        names, codes = read_groups(args, groups, measures.rows.n)
+        by_group = _group_table(measures, codes, len(names))
     generator = stream(rng, "bootstrap", "assess")
     test_stream, boot_stream = generator.spawn(2)
     rows = measures.rows
@@ -167,6 +193,8 @@ def assess(
             weight_scale=rows.weight_scale,
         ),
         by_class=read_only(_class_table(measures, sums)),
+        groups=names,
+        by_group=read_only(by_group),
         n=rows.n,
         ess=float(rows.n)
         if sample_weight is None
@@ -174,6 +202,20 @@ def assess(
         classes=rows.classes,
         guarantee=valid_p_value(n_sim, weighted),
     )
+
+
+def _group_table(measures: Measures, codes: IntArray, n_groups: int) -> FloatMatrix:
+    """Return the columns of `AssessmentResult.by_group`."""
+    rows, n_bins = measures.rows, measures.n_bins
+    sums = sum_by_group(rows, measures.bins, n_bins, codes, n_groups)
+    totals = sums.sum(axis=1)
+    out = np.empty((n_groups, 5))
+    out[:, 0] = totals[:, WEIGHT] * rows.weight_scale
+    out[:, 1:3] = divide(totals[:, [CONFIDENCE, HIT]], totals[:, [WEIGHT]])
+    out[:, 3] = gap_norm(sums)
+    alone = noise_by_cell(rows, codes * n_bins + measures.bins, n_groups * n_bins)
+    out[:, 4] = divide(alone.reshape(n_groups, n_bins).sum(axis=1), totals[:, WEIGHT])
+    return out
 
 
 def _class_table(measures: Measures, sums: Sums) -> FloatMatrix:

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from distfreeuq._base.array_types import FloatArray
+from distfreeuq._base.array_types import FloatArray, IntArray
 from distfreeuq._kernels import _row_stats
 from distfreeuq.assessment.measures import Measures
 from distfreeuq.assessment.results import CalibrationTest
 from distfreeuq.metrics.bins import gap_norm
+from distfreeuq.metrics.data import Rows
 
 
 def simulate_null(
@@ -94,10 +95,16 @@ def noise(measures: Measures) -> float:
     sqrt(2 / pi) standard deviations on average.
     """
     rows = measures.rows
+    of_bins = noise_by_cell(rows, measures.bins, measures.n_bins)
+    return float(of_bins.sum() / rows.weights.sum())
+
+
+def noise_by_cell(rows: Rows, cells: IntArray, n_cells: int) -> FloatArray:
+    """Return the mean absolute sum of gaps that noise alone gives each cell."""
     c = rows.confidence.astype(np.float64)
     variance = np.bincount(
-        measures.bins,
+        cells,
         weights=rows.weights**2 * np.maximum(c * (1.0 - c), 0.0),
-        minlength=measures.n_bins,
+        minlength=n_cells,
     )
-    return float(np.sqrt(2.0 / np.pi * variance).sum() / rows.weights.sum())
+    return np.asarray(np.sqrt(2.0 / np.pi * variance))

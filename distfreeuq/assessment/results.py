@@ -9,7 +9,9 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import Classes, FloatArray, FloatMatrix
+from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
+from distfreeuq._base.row_groups import Names
 from distfreeuq._base.stored_state import (
     State,
     column_names,
@@ -41,6 +43,7 @@ CLASS_COLUMNS = (
     "ece",
     "classwise_ece",
 )
+GROUP_COLUMNS = ("rows", "confidence", "accuracy", "ece", "noise")
 
 
 @register("calibration-test")
@@ -112,6 +115,11 @@ class AssessmentResult(Result):
     by_class : ndarray (K, 6) or (0, 6)
         Weight of the true and of the predicted class, then confidence, accuracy and ECE
         of the rows where it is predicted, and the error of its own probability.
+    groups : tuple
+        Names of the groups that `assess` was given; empty without.
+    by_group : ndarray (G, 5)
+        Weight, confidence, accuracy and ECE of each group's rows, and about the ECE
+        that they would have if the classifier were calibrated for them.
     n : int
     ess : float
         Effective sample size of the weights; n without weights.
@@ -142,6 +150,8 @@ class AssessmentResult(Result):
     noise: float
     reliability: ReliabilityTable
     by_class: FloatMatrix
+    groups: Names
+    by_group: FloatMatrix
     n: int
     ess: float
     classes: Classes
@@ -159,6 +169,8 @@ class AssessmentResult(Result):
         "noise": real(0.0, nan=True, finite=False),
         "reliability": part(ReliabilityTable),
         "by_class": floats("rows", len(CLASS_COLUMNS)),
+        "groups": column_names("G"),
+        "by_group": floats("G", len(GROUP_COLUMNS)),
         "n": count(),
         "ess": real(0.0, nan=True, finite=False),
         "classes": column_names("K"),
@@ -185,6 +197,7 @@ class AssessmentResult(Result):
         """Return today's fields from those in files of format 1."""
         fields = dict(fields)
         fields["level"] = fields.pop("confidence")
+        fields |= {"groups": (), "by_group": read_only(np.empty((0, 5)))}
         if fields["reliability"].event == "class 1":  # they had the names of others
             new = {"accuracy": "frequency", "mean_confidence": "mean_probability"}
             fields["metrics"] = tuple(new.get(name, name) for name in fields["metrics"])
@@ -248,6 +261,18 @@ class AssessmentResult(Result):
         frame = pd.DataFrame(self.by_class, columns=list(CLASS_COLUMNS))
         names = list(self.classes)[: len(frame)]
         frame.insert(0, "class", pd.Series(names, dtype=object))
+        return frame
+
+    def group_frame(self) -> pd.DataFrame:
+        """Return a row per group: rows, confidence, accuracy, ece and noise.
+
+        Rows are their weight; noise is about the ECE that they would have if the
+        classifier were calibrated for them.
+        """
+        import pandas as pd
+
+        frame = pd.DataFrame(self.by_group, columns=list(GROUP_COLUMNS))
+        frame.insert(0, "group", pd.Series(self.groups, dtype=object))
         return frame
 
     def summary(self) -> Summary:

@@ -39,7 +39,7 @@ def summarize_assessment(result: AssessmentResult) -> Summary:
     return printing.summarize(
         "Assessment of probabilities",
         _facts(result),
-        [_metric_table(result), _class_table(result)],
+        [_metric_table(result), _class_table(result), _group_table(result)],
         [*_notes(result), *printing.guarantee_notes(result.guarantee)],
     )
 
@@ -99,6 +99,16 @@ def _class_table(result: AssessmentResult) -> Table:
         for name, values in zip(result.classes, result.by_class.tolist(), strict=False)
     ]
     return Table(["class", *_CLASS_HEADERS], rows)
+
+
+def _group_table(result: AssessmentResult) -> Table:
+    rows = [
+        [class_name(name), f"{values[0]:.6g}"]
+        + [number(value) if np.isfinite(value) else _DASH for value in values[1:]]
+        for name, values in zip(result.groups, result.by_group.tolist(), strict=True)
+    ]
+    headers = ["group", "rows", "confidence", "accuracy", "ECE", "ECE by noise alone"]
+    return Table(headers, rows)
 
 
 def _notes(result: AssessmentResult) -> list[Note]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._base import arrays, class_labels
+from distfreeuq._base import class_labels
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
@@ -18,7 +18,8 @@ from distfreeuq._base.array_types import (
     FloatMatrix,
     IntArray,
 )
-from distfreeuq._base.arrays import AnyArray, listed
+from distfreeuq._base.arrays import listed
+from distfreeuq._base.row_groups import distinct_groups, few_integers
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._kernels import _softmax
 from distfreeuq._kernels.threads import threads_for
@@ -233,52 +234,8 @@ def split_rows(
     """Return the different groups as plain Python values, and which each row is in."""
     if isinstance(groups, str):
         tops, _, _ = describe_rows(matrix)
-        seen, codes = _few_integers(tops)
+        seen, codes = few_integers(tops)
         return [classes[top] for top in seen], codes
     if callable(groups):
         groups = groups(logits)
-    array = args.array(groups, "groups", "groups, one per row")
-    if array.ndim != 1 or array.shape[0] != len(matrix):
-        must = f"{len(matrix)} groups, one per row"
-        args.invalid("groups", must, f"shape {array.shape}")
-    if _is_within_few(array):
-        numbers, codes = _few_integers(array.astype(np.int64))
-        return list(numbers), codes
-    items = arrays.as_items(array)
-    try:
-        distinct = list(dict.fromkeys(items))
-    except TypeError:  # one of them cannot be looked up
-        distinct = items
-    for item in distinct:
-        if not _is_group(item):
-            row = next(row for row, other in enumerate(items) if other is item)
-            must = "values that can be told apart, none of them missing"
-            args.invalid("groups", must, f"{arrays.describe(item)} at row {row}")
-    position = {item: code for code, item in enumerate(distinct)}
-    codes = np.fromiter(map(position.__getitem__, items), np.int64, len(items))
-    return distinct, codes
-
-
-def _is_within_few(array: AnyArray) -> bool:
-    """Say whether these are integers with no more between them than there are rows."""
-    if array.dtype.kind not in "iu" or not np.can_cast(array.dtype, np.int64):
-        return False
-    return array.size > 0 and int(array.max()) - int(array.min()) < array.size
-
-
-def _few_integers(values: IntArray) -> tuple[list[int], IntArray]:
-    """Return the different ones in order, and where each row's stands among them."""
-    low = int(values.min()) if values.size else 0
-    offsets = values - low
-    present = np.bincount(offsets) > 0
-    distinct = (low + np.flatnonzero(present)).tolist()
-    return distinct, (np.cumsum(present) - 1)[offsets]
-
-
-def _is_group(item: Any) -> bool:
-    """Say whether a value can be looked up: hashable, and equal to itself."""
-    try:
-        hash(item)
-        return item is not None and bool(item == item)
-    except (TypeError, ValueError):
-        return False
+    return distinct_groups(args, groups, len(matrix))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +12,7 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, BoolArray, IntArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_array
+from distfreeuq._base.row_groups import in_order
 from distfreeuq._base.user_warnings import listed_warnings, warn_once
 from distfreeuq.calibration.calibrators import (
     Calibrator,
@@ -107,7 +107,7 @@ def groupwise_calibration(
         groups = args.choice(groups, "groups", ["predicted"])
     distinct, codes = split_rows(args, groups, logits, rows.logits, rows.classes)
 
-    names = _sorted(distinct)
+    names = in_order(distinct)
     position = {name: code for code, name in enumerate(names)}
     codes = np.array([position[name] for name in distinct], dtype=np.int64)[codes]
     counts = np.bincount(codes[rows.weights > 0.0], minlength=len(names))
@@ -154,14 +154,6 @@ def _has_errors(rows: CalibrationRows, codes: IntArray, n_groups: int) -> BoolAr
         codes, rows.weights * (rows.tops != rows.labels), minlength=n_groups
     )
     return np.asarray((wrong > 0.0) | (wrong.sum() == 0.0))
-
-
-def _sorted(distinct: list[Hashable]) -> list[Hashable]:
-    """Return the values in order, of appearance if they have no other."""
-    try:
-        return sorted(distinct)  # type: ignore[type-var]
-    except TypeError:
-        return distinct
 
 
 def _fit(

@@ -1,5 +1,6 @@
 """Prediction sets by conformal prediction."""
 
+from distfreeuq.conformal.by_group import GroupedConformalResult
 from distfreeuq.conformal.covariate_shift_sets import (
     CovariateShiftConformalResult,
     covariate_shift_conformal,
@@ -35,6 +36,7 @@ __all__ = [
     "ConformalResult",
     "CovariateShiftConformalResult",
     "CoverageResult",
+    "GroupedConformalResult",
     "LabelConditionalConformalResult",
     "LabelShiftConformalResult",
     "Margin",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, overload
 
 import numpy as np
 
-from distfreeuq._base.arguments import LARGEST, Arguments
+from distfreeuq._base.arguments import LARGEST, Arguments, UncheckedProbs
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, RandomState
 from distfreeuq._base.arrays import describe, read_only
 from distfreeuq._base.persistence import register
@@ -23,6 +23,7 @@ from distfreeuq._base.stored_state import (
 from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.bounds import unchecked
 from distfreeuq.conformal import guarantees
+from distfreeuq.conformal.by_group.results import GroupedConformalResult, fit_by_group
 from distfreeuq.conformal.data import (
     CalibrationScores,
     calibration_scores,
@@ -73,6 +74,8 @@ class CovariateShiftConformalResult(ConformalResult):
     >>> fit.ess, fit.threshold_for([0.5, 9.0]).round(2).tolist()
     (48.0, [0.3, inf])
     """
+
+    _one_threshold_per_row: ClassVar[bool] = True
 
     sample_weight: FloatArray
     ess: float
@@ -141,9 +144,7 @@ class CovariateShiftConformalResult(ConformalResult):
         rows, u = self._rows(probs, rng, uniforms, ids, "predict")
         weights = self._new_weights(sample_weight, features, u.size, "predict")
         thresholds = self._thresholds_of(weights)
-        return self._sets(
-            rows, u, thresholds, one_per_row=True, own_uniforms=uniforms is not None
-        )
+        return self._sets(rows, u, thresholds, own_uniforms=uniforms is not None)
 
     def p_values(
         self,
@@ -164,10 +165,35 @@ class CovariateShiftConformalResult(ConformalResult):
         """
         rows, u = self._rows(probs, rng, uniforms, ids, "p_values")
         weights = self._new_weights(sample_weight, features, u.size, "p_values")
-        scores = all_label_scores(self.score, rows, u)
+        return self._weighted_p_values(rows, u, weights)
+
+    def _weighted_p_values(
+        self, rows: UncheckedProbs, uniforms: FloatArray, weights: FloatArray
+    ) -> FloatMatrix:
+        scores = all_label_scores(self.score, rows, uniforms)
         return weighted_p_values(
             scores, self.scores, self.sample_weight, weights[:, None]
         )
+
+    def _own_weights(
+        self,
+        sample_weight: ArrayLike | None,
+        features: ArrayLike | None,
+        n_rows: int,
+        method: str,
+    ) -> FloatArray:
+        return self._new_weights(sample_weight, features, n_rows, method)
+
+    def _thresholds_for(self, own_weight: FloatArray | None) -> FloatArray:
+        assert own_weight is not None
+        return self._thresholds_of(own_weight)
+
+    def _p_values_at(
+        self, probs: FloatMatrix, uniforms: FloatArray, own_weight: FloatArray | None
+    ) -> FloatMatrix:
+        assert own_weight is not None
+        rows = UncheckedProbs(probs, np.inf, Arguments("p_values"), "probs")
+        return self._weighted_p_values(rows, uniforms, own_weight)
 
     def _new_weights(
         self,
@@ -224,6 +250,46 @@ class CovariateShiftConformalResult(ConformalResult):
         return facts
 
 
+@overload
+def covariate_shift_conformal(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    sample_weight: ArrayLike | DensityRatioResult,
+    *,
+    features: ArrayLike | None = ...,
+    alpha: float = ...,
+    score: str | NestedScore = ...,
+    randomized: bool = ...,
+    never_empty: bool = ...,
+    confidence: float | None = ...,
+    weight_bound: float | None = ...,
+    classes: ArrayLike | None = ...,
+    rng: RandomState = ...,
+    ids: ArrayLike | None = ...,
+    groups: None = ...,
+) -> CovariateShiftConformalResult: ...
+
+
+@overload
+def covariate_shift_conformal(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    sample_weight: ArrayLike | DensityRatioResult,
+    *,
+    features: ArrayLike | None = ...,
+    alpha: float = ...,
+    score: str | NestedScore = ...,
+    randomized: bool = ...,
+    never_empty: bool = ...,
+    confidence: float | None = ...,
+    weight_bound: float | None = ...,
+    classes: ArrayLike | None = ...,
+    rng: RandomState = ...,
+    ids: ArrayLike | None = ...,
+    groups: ArrayLike,
+) -> GroupedConformalResult: ...
+
+
 def covariate_shift_conformal(
     probs: ArrayLike,
     labels: ArrayLike,
@@ -239,7 +305,8 @@ def covariate_shift_conformal(
     classes: ArrayLike | None = None,
     rng: RandomState = None,
     ids: ArrayLike | None = None,
-) -> CovariateShiftConformalResult:
+    groups: ArrayLike | None = None,
+) -> CovariateShiftConformalResult | GroupedConformalResult:
     """Prediction sets that cover 1 - alpha under covariate shift, with weights w(x).
 
     Parameters
@@ -264,13 +331,17 @@ def covariate_shift_conformal(
         An upper bound of w(x) over all x, on the scale of `sample_weight`, known
         without these rows: rejection sampling needs it. By default a density ratio's
         own bound.
+    groups : array_like (n,), optional
+        Each row's group, such as a hospital: every group is then calibrated by itself,
+        and `predict` needs the new rows' groups.
 
     Returns
     -------
     CovariateShiftConformalResult
         Its ``predict(probs, sample_weight)`` takes the new rows' weights, and
         ``threshold_for(sample_weight)`` gives their thresholds; after a fit with a
-        density ratio also ``predict(probs, features=x)``.
+        density ratio also ``predict(probs, features=x)``. With `groups` a
+        `GroupedConformalResult`, which holds one for each.
 
     Notes
     -----
@@ -328,17 +399,35 @@ def covariate_shift_conformal(
     given, ratio = _read_weights(args, sample_weight, features, calibration.n)
     weights = given[calibration.order]
     if confidence is None:
+        bound = np.inf
         if weight_bound is not None:
             must = "None: only confidence= uses a bound"
             args.invalid("weight_bound", must, repr(weight_bound))
-        return fit_covariate_shift(calibration, weights, ratio, alpha)
-    confidence = args.probability(confidence, "confidence")
-    if ratio is not None and weight_bound is None:
-        weight_bound = ratio.upper
-    bound = _read_bound(args, weight_bound, weights)
+    else:
+        confidence = args.probability(confidence, "confidence")
+        if ratio is not None and weight_bound is None:
+            weight_bound = ratio.upper
+        bound = _read_bound(args, weight_bound, weights)
     generator = stream(rng, "thin", args.caller)
-    return fit_covariate_shift_pac(
-        calibration, weights, ratio, alpha, confidence, bound, generator
+
+    def fit(
+        part: CalibrationScores, share: float | None
+    ) -> CovariateShiftConformalResult:
+        own = given[part.order]
+        if share is None:
+            return fit_covariate_shift(part, own, ratio, alpha)
+        return fit_covariate_shift_pac(part, own, ratio, alpha, share, bound, generator)
+
+    if groups is None:
+        return fit(calibration, confidence)
+    return fit_by_group(
+        args,
+        groups,
+        calibration,
+        fit,
+        alpha=alpha,
+        confidence=confidence,
+        new_row="a new target row",
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from distfreeuq._base.array_types import BoolMatrix, Classes, FloatArray, IntArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
+from distfreeuq._base.row_groups import Names
 from distfreeuq._base.stored_state import (
     State,
     column_names,
@@ -56,6 +57,10 @@ class CoverageResult(Result):
         Rows by the size of their set, and how many of those are covered.
     class_counts, class_covered : ndarray (K,)
         Rows by true class, and how many of those are covered.
+    groups : tuple
+        Names of the groups that `evaluate` was given; empty without.
+    group_counts, group_covered : ndarray (G,)
+        Rows by group, and how many of those are covered.
     classes : sequence
         Class names.
     guarantee : Guarantee
@@ -85,6 +90,9 @@ class CoverageResult(Result):
     size_covered: IntArray
     class_counts: IntArray
     class_covered: IntArray
+    groups: Names
+    group_counts: IntArray
+    group_covered: IntArray
     classes: Classes
     guarantee: Guarantee
 
@@ -101,6 +109,9 @@ class CoverageResult(Result):
         "size_covered": integers("K+1"),
         "class_counts": integers("K"),
         "class_covered": integers("K"),
+        "groups": column_names("G"),
+        "group_counts": integers("G"),
+        "group_covered": integers("G"),
         "guarantee": part(Guarantee),
     }
 
@@ -110,7 +121,10 @@ class CoverageResult(Result):
         require(len(set(totals)) == len(set(covered)) == 1, "counts that agree")
         fewer = (self.size_covered <= self.size_counts).all()
         fewer = fewer and (self.class_covered <= self.class_counts).all()
+        fewer = fewer and (self.group_covered <= self.group_counts).all()
         require(fewer, "no more covered rows than rows")
+        total = self.n if self.groups else 0
+        require(self.group_counts.sum() == total, "counts of groups that agree")
 
     def __repr__(self) -> str:
         """Return one line."""
@@ -125,23 +139,30 @@ class CoverageResult(Result):
         return int(self.size_counts[0])
 
     def to_frame(self) -> pd.DataFrame:
-        """Return coverage by stratum: all rows, each true class, each set size.
+        """Return coverage by stratum: all rows, each true class, size and group.
 
-        Columns: stratum ("all", "class" or "size"), value, n, covered, coverage, and
-        the interval's ends low and high.
+        Columns: stratum ("all", "class", "size" or "group"), value, n, covered,
+        coverage, and the interval's ends low and high.
         """
         import pandas as pd
 
         sizes = np.flatnonzero(self.size_counts)
-        n = np.concatenate([self.class_counts, self.size_counts[sizes]])
-        covered = np.concatenate([self.class_covered, self.size_covered[sizes]])
+        n = np.concatenate(
+            [self.class_counts, self.size_counts[sizes], self.group_counts]
+        )
+        covered = np.concatenate(
+            [self.class_covered, self.size_covered[sizes], self.group_covered]
+        )
         low, high = unchecked.clopper_pearson(covered, n, 1.0 - self.level)
         frame = pd.DataFrame(
             {
                 "stratum": ["all"]
                 + ["class"] * len(self.classes)
-                + ["size"] * sizes.size,
-                "value": pd.Series(["", *self.classes, *sizes.tolist()], dtype=object),
+                + ["size"] * sizes.size
+                + ["group"] * len(self.groups),
+                "value": pd.Series(
+                    ["", *self.classes, *sizes.tolist(), *self.groups], dtype=object
+                ),
                 "n": np.concatenate([[self.n], n]),
                 "covered": np.concatenate([[self.n_covered], covered]),
             }
@@ -162,6 +183,8 @@ class CoverageResult(Result):
         """Return today's fields from those in files of format 1."""
         fields = dict(fields)
         fields["level"] = fields.pop("confidence")
+        none = read_only(np.zeros(0, dtype=np.int64))
+        fields |= {"groups": (), "group_counts": none, "group_covered": none}
         return fields
 
     def plot(self, ax: Axes | None = None, *, kind: str = "sizes") -> Axes:
@@ -189,12 +212,18 @@ def measure_coverage(
     classes: Classes,
     nominal: float | None,
     level: float,
+    groups: tuple[Names, IntArray] = ((), np.zeros(0, dtype=np.int64)),
 ) -> CoverageResult:
-    """Count hits in all rows, by true class and by set size."""
+    """Count hits in all rows, by true class, by set size and by group.
+
+    `groups` are their names, and each row's position among them.
+    """
     n, n_classes = mask.shape
     covered = mask[np.arange(n), labels]
     n_covered = int(covered.sum())
     low, high = unchecked.clopper_pearson(n_covered, n, 1.0 - level)
+    names, codes = groups
+    covered_codes = codes[covered] if names else codes
     return CoverageResult(
         n=n,
         n_covered=n_covered,
@@ -207,6 +236,9 @@ def measure_coverage(
         size_covered=read_only(np.bincount(sizes[covered], minlength=n_classes + 1)),
         class_counts=read_only(np.bincount(labels, minlength=n_classes)),
         class_covered=read_only(np.bincount(labels[covered], minlength=n_classes)),
+        groups=names,
+        group_counts=read_only(np.bincount(codes, minlength=len(names))),
+        group_covered=read_only(np.bincount(covered_codes, minlength=len(names))),
         classes=classes,
-        guarantee=coverage_intervals(level),
+        guarantee=coverage_intervals(level, bool(names)),
     )

@@ -10,6 +10,7 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
+    BoolArray,
     Classes,
     FloatArray,
     IntArray,
@@ -62,6 +63,15 @@ class CalibrationScores:
     def tied(self) -> bool:
         """Whether two calibration scores are equal, so that they are not continuous."""
         return bool((self.scores[1:] == self.scores[:-1]).any())
+
+    def some(self, which: BoolArray) -> CalibrationScores:
+        """Return the scores of some of the rows, in the same order."""
+        return replace(
+            self,
+            scores=self.scores[which],
+            labels=self.labels[which],
+            order=self.order[which],
+        )
 
     def needing_seed(self, guarantee: Guarantee) -> Guarantee:
         """Return a guarantee that lists what hashed uniforms need besides."""

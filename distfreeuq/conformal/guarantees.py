@@ -24,6 +24,7 @@ from distfreeuq.references import (
     CLOPPER_PEARSON_1934,
     COVARIATE_SHIFT,
     EXCHANGEABLE,
+    GROUPS_BY_INPUTS,
     IID,
     INPUTS_OVERLAP,
     LABEL_SHIFT,
@@ -345,15 +346,14 @@ def union(
         The level of a given region that carries none of its own: the user's word.
     """
     finite_sample = region.finite_sample
-    level = at_least(100.0 * (1.0 - delta))
+    which = region_in_words(region, estimate, delta)
     if estimate is not None:
         nothing = _without_region(estimate)
         if nothing is not None:
             return nothing
         finite_sample = finite_sample and _finite_sample(estimate)
-        which, needs = f"a {level}% region of the weights", _of_the_weights(estimate)
+        needs = _of_the_weights(estimate)
     else:
-        which = f"the region given, of level {level}%"
         declared = " (declared by delta=)" if region.delta is None else ""
         needs = (
             "the region given holds the true weights with probability >= "
@@ -376,6 +376,17 @@ def union(
         assumptions=_all_needs(_LABEL_SHIFT, needs),
         finite_sample=finite_sample,
     )
+
+
+def region_in_words(
+    region: Box | Polytope, estimate: LabelShiftResult | None, delta: float
+) -> str:
+    """Return how a statement calls the region: the estimate's own, or a given one."""
+    delta = delta if region.delta is None else region.delta
+    level = at_least(100.0 * (1.0 - delta))
+    if estimate is not None:
+        return f"a {level}% region of the weights"
+    return f"the region given, of level {level}%"
 
 
 def _finite_sample(estimate: LabelShiftResult) -> bool:
@@ -451,7 +462,7 @@ def estimated_density_ratio() -> NoGuarantee:
 # -------------------------------------------------------------------- measured coverage
 
 
-def coverage_intervals(level: float) -> Guarantee:
+def coverage_intervals(level: float, by_group: bool = False) -> Guarantee:
     """Return the claim of the intervals of measured coverage."""
     return Guarantee(
         statement=(
@@ -461,6 +472,10 @@ def coverage_intervals(level: float) -> Guarantee:
         ),
         kind="confidence interval",
         reference=CLOPPER_PEARSON_1934,
-        assumptions=(IID, SETS_ASSESSED_ELSEWHERE),
+        assumptions=(
+            IID,
+            SETS_ASSESSED_ELSEWHERE,
+            *((GROUPS_BY_INPUTS,) if by_group else ()),
+        ),
         confidence=level,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, overload
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from distfreeuq._base.stored_state import State, floats, integers, require
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_sample
 from distfreeuq.bounds import unchecked
 from distfreeuq.conformal import guarantees
+from distfreeuq.conformal.by_group.results import GroupedConformalResult, fit_by_group
 from distfreeuq.conformal.data import CalibrationScores, calibration_scores, warn_small
 from distfreeuq.conformal.guarantees import STATED_CONFIDENCE
 from distfreeuq.conformal.nonconformity import NestedScore
@@ -99,6 +100,40 @@ class LabelConditionalConformalResult(ClassThresholdResult):
         return frame
 
 
+@overload
+def label_conditional_conformal(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    *,
+    alpha: float | ArrayLike = ...,
+    score: str | NestedScore = ...,
+    randomized: bool = ...,
+    never_empty: bool = ...,
+    confidence: float | None = ...,
+    classes: ArrayLike | None = ...,
+    rng: RandomState = ...,
+    ids: ArrayLike | None = ...,
+    groups: None = ...,
+) -> LabelConditionalConformalResult: ...
+
+
+@overload
+def label_conditional_conformal(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    *,
+    alpha: float | ArrayLike = ...,
+    score: str | NestedScore = ...,
+    randomized: bool = ...,
+    never_empty: bool = ...,
+    confidence: float | None = ...,
+    classes: ArrayLike | None = ...,
+    rng: RandomState = ...,
+    ids: ArrayLike | None = ...,
+    groups: ArrayLike,
+) -> GroupedConformalResult: ...
+
+
 def label_conditional_conformal(
     probs: ArrayLike,
     labels: ArrayLike,
@@ -111,7 +146,8 @@ def label_conditional_conformal(
     classes: ArrayLike | None = None,
     rng: RandomState = None,
     ids: ArrayLike | None = None,
-) -> LabelConditionalConformalResult:
+    groups: ArrayLike | None = None,
+) -> LabelConditionalConformalResult | GroupedConformalResult:
     """Prediction sets that cover every class at its own level, under any label shift.
 
     Parameters
@@ -127,12 +163,15 @@ def label_conditional_conformal(
     confidence : float, optional
         With a number such as 0.95: with that probability over the calibration draw, all
         classes at once are covered at their levels.
+    groups : array_like (n,), optional
+        Each row's group, such as a hospital: every class of every group is then
+        calibrated by itself, and `predict` needs the new rows' groups.
 
     Returns
     -------
     LabelConditionalConformalResult
         With ``.ranks`` and, per class, a lower bound on coverage given the calibration
-        rows.
+        rows. With `groups` a `GroupedConformalResult`, which holds one for each.
 
     Notes
     -----
@@ -179,7 +218,18 @@ def label_conditional_conformal(
     alphas = args.alphas(alpha, len(calibration.classes))
     if confidence is not None:
         confidence = args.probability(confidence, "confidence")
-    return fit_label_conditional(calibration, alphas, confidence, np.ndim(alpha) == 0)
+    one_alpha = np.ndim(alpha) == 0
+    if groups is not None:
+        return fit_by_group(
+            args,
+            groups,
+            calibration,
+            lambda part, share: fit_label_conditional(part, alphas, share, one_alpha),
+            alpha=alphas,
+            confidence=confidence,
+            by_class=True,
+        )
+    return fit_label_conditional(calibration, alphas, confidence, one_alpha)
 
 
 def fit_label_conditional(

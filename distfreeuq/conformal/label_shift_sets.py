@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from distfreeuq._base.stored_state import (
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.conformal import guarantees
+from distfreeuq.conformal.by_group.results import GroupedConformalResult, fit_by_group
 from distfreeuq.conformal.data import (
     CalibrationScores,
     calibration_scores,
@@ -145,6 +146,48 @@ class LabelShiftConformalResult(ClassThresholdResult):
         return frame
 
 
+@overload
+def label_shift_conformal(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    label_weight: ArrayLike | LabelShiftResult | Box | Polytope,
+    *,
+    alpha: float = ...,
+    robust: bool = ...,
+    delta: float = ...,
+    independent: bool = ...,
+    score: str | NestedScore = ...,
+    randomized: bool = ...,
+    never_empty: bool = ...,
+    confidence: float | None = ...,
+    classes: ArrayLike | None = ...,
+    rng: RandomState = ...,
+    ids: ArrayLike | None = ...,
+    groups: None = ...,
+) -> LabelShiftConformalResult: ...
+
+
+@overload
+def label_shift_conformal(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    label_weight: ArrayLike | LabelShiftResult | Box | Polytope,
+    *,
+    alpha: float = ...,
+    robust: bool = ...,
+    delta: float = ...,
+    independent: bool = ...,
+    score: str | NestedScore = ...,
+    randomized: bool = ...,
+    never_empty: bool = ...,
+    confidence: float | None = ...,
+    classes: ArrayLike | None = ...,
+    rng: RandomState = ...,
+    ids: ArrayLike | None = ...,
+    groups: ArrayLike,
+) -> GroupedConformalResult: ...
+
+
 def label_shift_conformal(
     probs: ArrayLike,
     labels: ArrayLike,
@@ -161,7 +204,8 @@ def label_shift_conformal(
     classes: ArrayLike | None = None,
     rng: RandomState = None,
     ids: ArrayLike | None = None,
-) -> LabelShiftConformalResult:
+    groups: ArrayLike | None = None,
+) -> LabelShiftConformalResult | GroupedConformalResult:
     """Prediction sets that cover 1 - alpha of the *target* rows under label shift.
 
     Parameters
@@ -193,11 +237,16 @@ def label_shift_conformal(
     confidence : float, optional
         With a number such as 0.95 and *known* weights: coverage of at least 1 - alpha
         with that probability over the calibration draw.
+    groups : array_like (n,), optional
+        Each row's group, such as a hospital: every group is then calibrated by itself,
+        with the same weights, and `predict` needs the new rows' groups. Not with
+        `independent`.
 
     Returns
     -------
     LabelShiftConformalResult
-        With ``.label_weight`` and ``.ess``, the effective sample size.
+        With ``.label_weight`` and ``.ess``, the effective sample size. With `groups` a
+        `GroupedConformalResult`, which holds one for each.
 
     Notes
     -----
@@ -267,12 +316,31 @@ def label_shift_conformal(
         )
         args.invalid("confidence", must, f"{confidence:g}")
 
+    if independent and groups is not None:
+        must = (
+            "None with independent=True, whose statement is about the class "
+            "proportions of all rows and not of a group"
+        )
+        args.invalid("groups", must, "groups")
+
     estimate = label_weight if isinstance(label_weight, LabelShiftResult) else None
     if estimate is not None and tuple(estimate.classes) != tuple(calibration.classes):
         must = f"for the classes {listed(calibration.classes)}"
         args.invalid("label_weight", must, f"weights for {listed(estimate.classes)}")
     if robust:
         region = _read_region(args, label_weight, len(calibration.classes), delta)
+        if groups is not None:
+            return fit_by_group(
+                args,
+                groups,
+                calibration,
+                lambda part, _: fit_label_shift_union(
+                    part, region, estimate, alpha, delta
+                ),
+                alpha=alpha,
+                new_row="a new target row",
+                union=guarantees.region_in_words(region, estimate, delta),
+            )
         return fit_label_shift_union(calibration, region, estimate, alpha, delta)
     if isinstance(label_weight, Box | Polytope):
         must = "weights; a region of them serves with robust=True"
@@ -287,8 +355,24 @@ def label_shift_conformal(
             )
             args.invalid("confidence", must, f"{confidence:g}")
         generator = stream(rng, "thin", args.caller)
-        return fit_label_shift_pac(
-            calibration, weights, estimate, alpha, confidence, generator
+        if groups is None:
+            return fit_label_shift_pac(
+                calibration, weights, estimate, alpha, confidence, generator
+            )
+    if groups is not None:
+        # the priors of all rows are not those of a group, but the weights are
+        return fit_by_group(
+            args,
+            groups,
+            calibration,
+            lambda part, share: (
+                fit_label_shift(part, weights, estimate, alpha, None)
+                if share is None
+                else fit_label_shift_pac(part, weights, None, alpha, share, generator)
+            ),
+            alpha=alpha,
+            confidence=confidence,
+            new_row="a new target row",
         )
     delta_if_independent = delta if independent else None
     return fit_label_shift(calibration, weights, estimate, alpha, delta_if_independent)

@@ -11,13 +11,14 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments, UncheckedProbs
 from distfreeuq._base.array_types import (
     ArrayLike,
+    BoolMatrix,
     Classes,
     FloatArray,
     FloatMatrix,
     IntArray,
     RandomState,
 )
-from distfreeuq._base.arrays import read_only
+from distfreeuq._base.arrays import describe, read_only
 from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.random_streams import check_rng
 from distfreeuq._base.row_uniforms import RowKey, new_uniforms
@@ -54,6 +55,17 @@ _OTHER_UNIFORMS = (
     "the fit's uniforms are a hash of each row or id, and these are others, so that "
     "calibration and new scores are not exchangeable where rows repeat"
 )
+
+
+def guarantee_of_sets(
+    guarantee: Guarantee | NoGuarantee, row_key: RowKey | None, own_uniforms: bool
+) -> Guarantee | NoGuarantee:
+    """Return what holds of sets, those with the user's own uniforms included."""
+    if not own_uniforms or isinstance(guarantee, NoGuarantee):
+        return guarantee
+    if row_key is not None:
+        return NoGuarantee(_OTHER_UNIFORMS)
+    return replace(guarantee, assumptions=(*guarantee.assumptions, OWN_UNIFORMS))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -103,6 +115,8 @@ class ConformalResult(Result):
     >>> fit.p_values([[0.6, 0.3, 0.1]]).round(3).tolist()
     [[0.677, 0.355, 0.032]]
     """
+
+    _one_threshold_per_row: ClassVar[bool] = False
 
     title: str
     thresholds: FloatArray
@@ -234,16 +248,39 @@ class ConformalResult(Result):
         given = args.uniforms(uniforms, rows.matrix.shape[0])
         return rows, given if self.randomized else np.ones_like(given)
 
-    def _guarantee_of_sets(self, own_uniforms: bool) -> Guarantee | NoGuarantee:
-        """Return what holds of sets, those with the user's own uniforms included."""
-        if not (own_uniforms and self.randomized):
-            return self.guarantee
-        if isinstance(self.guarantee, NoGuarantee):
-            return self.guarantee
-        if self.row_key is not None:
-            return NoGuarantee(_OTHER_UNIFORMS)
-        needs = (*self.guarantee.assumptions, OWN_UNIFORMS)
-        return replace(self.guarantee, assumptions=needs)
+    def _own_weights(
+        self,
+        sample_weight: ArrayLike | None,
+        features: ArrayLike | None,
+        n_rows: int,
+        method: str,
+    ) -> FloatArray | None:
+        """Return new rows' own weights; None where sets do not depend on them."""
+        args = Arguments(f"GroupedConformalResult.{method}")
+        for name, given in (("sample_weight", sample_weight), ("features", features)):
+            if given is not None:
+                args.invalid(
+                    name, "None: only covariate shift uses it", describe(given)
+                )
+        return None
+
+    @abstractmethod
+    def _thresholds_for(self, own_weight: FloatArray | None) -> FloatArray:
+        """Return thresholds of the classes (K,) or, by their weights, of rows (n,)."""
+
+    @abstractmethod
+    def _p_values_at(
+        self, probs: FloatMatrix, uniforms: FloatArray, own_weight: FloatArray | None
+    ) -> FloatMatrix:
+        """Return the p-values of checked rows with these uniforms, shape (n, K)."""
+
+    def _mask_of(
+        self, probs: FloatMatrix, uniforms: FloatArray, own_weight: FloatArray | None
+    ) -> BoolMatrix:
+        """Return which labels are in the sets of checked rows, shape (n, K)."""
+        rows = UncheckedProbs(probs, np.inf, Arguments("predict"), "probs")
+        mask, _ = self._members(rows, uniforms, self._thresholds_for(own_weight))
+        return mask
 
     def _sets(
         self,
@@ -251,10 +288,24 @@ class ConformalResult(Result):
         uniforms: FloatArray,
         thresholds: FloatArray,
         *,
-        one_per_row: bool,
         own_uniforms: bool,
     ) -> PredictionSets:
         """Return the sets by thresholds for the classes (K,) or for the rows (n,)."""
+        mask, sizes = self._members(rows, uniforms, thresholds)
+        return PredictionSets(
+            mask=read_only(mask),
+            sizes=read_only(sizes),
+            classes=self.classes,
+            nominal=self._nominal(),
+            guarantee=guarantee_of_sets(
+                self.guarantee, self.row_key, own_uniforms and self.randomized
+            ),
+        )
+
+    def _members(
+        self, rows: UncheckedProbs, uniforms: FloatArray, thresholds: FloatArray
+    ) -> tuple[BoolMatrix, IntArray]:
+        """Return which labels are in the sets (n, K), and how many (n,)."""
         matrix = rows.matrix
         mask = np.empty(matrix.shape, dtype=np.uint8)
         sizes = np.empty(matrix.shape[0], dtype=np.int64)
@@ -264,21 +315,17 @@ class ConformalResult(Result):
             rows.tolerance,
             uniforms,
             thresholds,
-            one_per_row,
+            self._one_threshold_per_row,
             self.never_empty,
             mask,
             sizes,
             threads_for(matrix.size),
         )
         rows.raise_if_invalid(bad)
-        nominal = None if isinstance(self.alpha, np.ndarray) else 1.0 - self.alpha
-        return PredictionSets(
-            mask=read_only(mask.view(np.bool_)),
-            sizes=read_only(sizes),
-            classes=self.classes,
-            nominal=nominal,
-            guarantee=self._guarantee_of_sets(own_uniforms),
-        )
+        return mask.view(np.bool_), sizes
+
+    def _nominal(self) -> float | None:
+        return None if isinstance(self.alpha, np.ndarray) else 1.0 - self.alpha
 
     def _alpha_text(self) -> str:
         if isinstance(self.alpha, np.ndarray):
@@ -332,13 +379,7 @@ class ClassThresholdResult(ConformalResult):
             As in `ConformalResult.predict`.
         """
         rows, u = self._rows(probs, rng, uniforms, ids, "predict")
-        return self._sets(
-            rows,
-            u,
-            self.thresholds,
-            one_per_row=False,
-            own_uniforms=uniforms is not None,
-        )
+        return self._sets(rows, u, self.thresholds, own_uniforms=uniforms is not None)
 
     def p_values(
         self,
@@ -357,6 +398,15 @@ class ClassThresholdResult(ConformalResult):
         """
         rows, u = self._rows(probs, rng, uniforms, ids, "p_values")
         return self._p_values_of(all_label_scores(self.score, rows, u))
+
+    def _thresholds_for(self, own_weight: FloatArray | None) -> FloatArray:
+        return self.thresholds
+
+    def _p_values_at(
+        self, probs: FloatMatrix, uniforms: FloatArray, own_weight: FloatArray | None
+    ) -> FloatMatrix:
+        rows = UncheckedProbs(probs, np.inf, Arguments("p_values"), "probs")
+        return self._p_values_of(all_label_scores(self.score, rows, uniforms))
 
     @abstractmethod
     def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:

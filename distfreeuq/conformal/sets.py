@@ -13,6 +13,7 @@ from distfreeuq._base.array_types import ArrayLike, BoolMatrix, Classes, IntArra
 from distfreeuq._base.arrays import describe, read_only
 from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.persistence import register
+from distfreeuq._base.row_groups import read_groups
 from distfreeuq._base.stored_state import (
     State,
     column_names,
@@ -120,7 +121,13 @@ class PredictionSets(Result):
         columns = np.nonzero(self.mask)[1]
         return np.split(names[columns], np.cumsum(self.sizes)[:-1]) if len(self) else []
 
-    def evaluate(self, labels: ArrayLike, *, level: float = 0.95) -> CoverageResult:
+    def evaluate(
+        self,
+        labels: ArrayLike,
+        *,
+        level: float = 0.95,
+        groups: ArrayLike | None = None,
+    ) -> CoverageResult:
         """Compare with true labels: coverage with an exact interval, and set sizes.
 
         Parameters
@@ -129,12 +136,19 @@ class PredictionSets(Result):
             True labels, as class names.
         level : float, default 0.95
             Level of the Clopper-Pearson intervals.
+        groups : array_like (n,), optional
+            Each row's group: coverage is then counted by group too.
         """
         args = Arguments("PredictionSets.evaluate")
         codes = args.labels(labels, self.classes, len(self))
         level = args.probability(level, "level")
+        if groups is None:
+            return measure_coverage(
+                self.mask, self.sizes, codes, self.classes, self.nominal, level
+            )
+        named = read_groups(args, groups, len(self))
         return measure_coverage(
-            self.mask, self.sizes, codes, self.classes, self.nominal, level
+            self.mask, self.sizes, codes, self.classes, self.nominal, level, named
         )
 
     def to_frame(self) -> pd.DataFrame:

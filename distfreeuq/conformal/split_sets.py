@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, overload
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from distfreeuq._base.stored_state import State, count
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_sample
 from distfreeuq.bounds import unchecked
 from distfreeuq.conformal import guarantees
+from distfreeuq.conformal.by_group.results import GroupedConformalResult, fit_by_group
 from distfreeuq.conformal.data import CalibrationScores, calibration_scores, warn_small
 from distfreeuq.conformal.guarantees import STATED_CONFIDENCE
 from distfreeuq.conformal.nonconformity import NestedScore
@@ -57,6 +58,40 @@ class SplitConformalResult(ClassThresholdResult):
         return [("Rank of the threshold", rank)]
 
 
+@overload
+def split_conformal(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    *,
+    alpha: float = ...,
+    score: str | NestedScore = ...,
+    randomized: bool = ...,
+    never_empty: bool = ...,
+    confidence: float | None = ...,
+    classes: ArrayLike | None = ...,
+    rng: RandomState = ...,
+    ids: ArrayLike | None = ...,
+    groups: None = ...,
+) -> SplitConformalResult: ...
+
+
+@overload
+def split_conformal(
+    probs: ArrayLike,
+    labels: ArrayLike,
+    *,
+    alpha: float = ...,
+    score: str | NestedScore = ...,
+    randomized: bool = ...,
+    never_empty: bool = ...,
+    confidence: float | None = ...,
+    classes: ArrayLike | None = ...,
+    rng: RandomState = ...,
+    ids: ArrayLike | None = ...,
+    groups: ArrayLike,
+) -> GroupedConformalResult: ...
+
+
 def split_conformal(
     probs: ArrayLike,
     labels: ArrayLike,
@@ -69,7 +104,8 @@ def split_conformal(
     classes: ArrayLike | None = None,
     rng: RandomState = None,
     ids: ArrayLike | None = None,
-) -> SplitConformalResult:
+    groups: ArrayLike | None = None,
+) -> SplitConformalResult | GroupedConformalResult:
     """Prediction sets that hold the true label with probability 1 - alpha, no shift.
 
     Parameters
@@ -101,11 +137,15 @@ def split_conformal(
     ids : array_like (n,), optional
         An integer or a text per row, which is hashed in place of the row; `predict`
         then needs the ids of new rows. It tells rows with the same probabilities apart.
+    groups : array_like (n,), optional
+        Each row's group, such as a hospital: every group is then calibrated by itself,
+        and `predict` needs the new rows' groups.
 
     Returns
     -------
     SplitConformalResult
-        With ``.rank``, the rank of the threshold among the calibration scores.
+        With ``.rank``, the rank of the threshold among the calibration scores. With
+        `groups` a `GroupedConformalResult`, which holds one for each.
 
     Notes
     -----
@@ -116,6 +156,11 @@ def split_conformal(
     scores can tie [1]_, [3]_, [4]_. For i.i.d. rows the coverage given the calibration
     rows is Beta(k, n + 1 - k), or stochastically larger with ties; `confidence` chooses
     k by that law [2]_.
+
+    With `groups` all of this holds of every group by itself [4]_ (Mondrian sets), if a
+    row's group is a function of its inputs that was chosen without these rows; with
+    `confidence` it holds of all groups at once, each of which gets its share of
+    1 - confidence.
 
     Ties: only strictly more likely labels count, so tied labels share a score. With a
     seed, rows with the same probabilities and label tie: coverage is at least 1 - alpha
@@ -162,6 +207,15 @@ def split_conformal(
     alpha = args.alpha(alpha)
     if confidence is not None:
         confidence = args.probability(confidence, "confidence")
+    if groups is not None:
+        return fit_by_group(
+            args,
+            groups,
+            calibration,
+            lambda part, share: fit_split(part, alpha, share),
+            alpha=alpha,
+            confidence=confidence,
+        )
     return fit_split(calibration, alpha, confidence)
 
 

@@ -126,6 +126,7 @@ def summarize_coverage(result: CoverageResult) -> Summary:
         [
             Table(["true class", *headers], rows("class")),
             Table(["set size", *headers], rows("size")),
+            Table(["group", *headers], rows("group")),
         ],
         printing.guarantee_notes(result.guarantee),
     )

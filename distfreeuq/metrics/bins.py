@@ -66,6 +66,14 @@ def sum_by_class(rows: Rows, bins: IntArray, n_bins: int) -> FloatMatrix:
     return sums.reshape(n_classes, n_bins, 5)
 
 
+def sum_by_group(
+    rows: Rows, bins: IntArray, n_bins: int, codes: IntArray, n_groups: int
+) -> FloatMatrix:
+    """Return the sums by group and bin, shape (G, M, 5); `codes` are the groups."""
+    sums = sum_in_cells(rows, codes * n_bins + bins, n_groups * n_bins)
+    return sums.reshape(n_groups, n_bins, 5)
+
+
 def mean_gaps(sums: FloatMatrix) -> FloatMatrix:
     """Return each bin's confidence less frequency, 0 if empty; shape (..., M)."""
     gap = sums[..., CONFIDENCE] - sums[..., HIT]

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
+from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.row_groups import read_groups
 from distfreeuq.metrics.bins import (
     NORMS,
     check_bins,
@@ -17,6 +18,7 @@ from distfreeuq.metrics.bins import (
     gap_norm,
     overconfidence,
     sum_by_class,
+    sum_by_group,
     sum_in_cells,
 )
 from distfreeuq.metrics.classwise_errors import (
@@ -213,13 +215,17 @@ def max_ece(
     predicted: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     classes: Any = None,
+    groups: ArrayLike | None = None,
 ) -> float:
-    """Largest ECE among the rows of one predicted class.
+    """Largest ECE among the rows of one predicted class, or of one group.
 
     Parameters
     ----------
     probs, labels, n_bins, scheme, closed, predicted, sample_weight, classes
         As in `ece`.
+    groups : array_like (n,), optional
+        Each row's group, such as a hospital: the largest ECE among the groups, in place
+        of the predicted classes.
 
     Returns
     -------
@@ -228,7 +234,7 @@ def max_ece(
     Notes
     -----
     Classes that are never predicted are skipped. Bins of equal mass are those of all
-    rows.
+    rows. The ECE of few rows is large by noise alone, and so is a maximum over them.
 
     References
     ----------
@@ -240,10 +246,16 @@ def max_ece(
     >>> probs = [[0.8, 0.2], [0.8, 0.2], [0.3, 0.7]]
     >>> round(metrics.max_ece(probs, [0, 1, 1]), 4)
     0.3
+    >>> round(metrics.max_ece(probs, [0, 1, 1], groups=["a", "b", "b"]), 4)
+    0.55
     """
     args = Arguments("max_ece")
     n_bins, how = check_bins(args, n_bins, scheme, closed)
     rows = _read(args, probs, labels, predicted, sample_weight, classes, needs=BY_CLASS)
+    if groups is not None:
+        names, codes = read_groups(args, groups, rows.n)
+        sums = _sums_by_group(rows, codes, len(names), n_bins, how)
+        return float(np.nanmax(gap_norm(sums)))
     return float(np.nanmax(errors_by_prediction(rows, n_bins, how)))
 
 
@@ -353,6 +365,15 @@ def errors_by_prediction(rows: Rows, n_bins: int, how: str) -> FloatArray:
     partition = choose_bins(rows.confidence, rows.weights, n_bins, how)
     bins = partition.assign(rows.confidence)
     return gap_norm(sum_by_class(rows, bins, partition.n_bins))
+
+
+def _sums_by_group(
+    rows: Rows, codes: IntArray, n_groups: int, n_bins: int, how: str
+) -> FloatMatrix:
+    """Return the sums by group and bin, shape (G, M, 5)."""
+    partition = choose_bins(rows.confidence, rows.weights, n_bins, how)
+    bins = partition.assign(rows.confidence)
+    return sum_by_group(rows, bins, partition.n_bins, codes, n_groups)
 
 
 def _bin_sums(rows: Rows, n_bins: int, how: str) -> FloatMatrix:

@@ -20,6 +20,7 @@ from distfreeuq.plots.conformal_figures import (
     class_coverage,
     coverage_against_alpha,
     coverage_by_method,
+    grouped_scores,
     prediction_regions,
     set_sizes,
 )
@@ -68,6 +69,7 @@ __all__ = [
     "density_ratio_weights",
     "excess_risk",
     "feature_learning_losses",
+    "grouped_scores",
     "importance_weights",
     "isotonic_curves",
     "label_shift_weights",

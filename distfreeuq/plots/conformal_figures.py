@@ -11,11 +11,12 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
-from distfreeuq.plots.style import BLUE, CYCLE, MARKERS, NOMINAL, RED, new_axes
+from distfreeuq.plots.style import BLUE, CYCLE, LINES, MARKERS, NOMINAL, RED, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from distfreeuq.conformal.by_group.results import GroupedConformalResult
     from distfreeuq.conformal.coverage import CoverageResult
     from distfreeuq.conformal.results import ConformalResult
     from distfreeuq.conformal.sets import PredictionSets
@@ -48,6 +49,35 @@ def calibration_scores(fit: ConformalResult, *, ax: Axes | None = None) -> Axes:
     ax.legend(
         loc="upper left", bbox_to_anchor=(0.0, 0.86), frameon=False, fontsize="small"
     )
+    return ax
+
+
+def grouped_scores(fit: GroupedConformalResult, *, ax: Axes | None = None) -> Axes:
+    """Draw each group's distribution function of calibration scores, and its threshold.
+
+    Parameters
+    ----------
+    fit : GroupedConformalResult
+    ax : matplotlib Axes, optional
+        The first six groups are drawn.
+    """
+    ax = new_axes(ax)
+    shown = list(zip(fit.names, fit.fits, strict=True))[: len(CYCLE)]
+    colors, lines = CYCLE[: len(shown)], LINES[: len(shown)]
+    for (name, one), color, line in zip(shown, colors, lines, strict=True):
+        levels = np.arange(1, one.n + 1) / (one.n + 1)
+        what = f"{name} (n = {one.n})"
+        ax.step(
+            one.scores, levels, where="post", color=color, linestyle=line, label=what
+        )
+        finite = one.thresholds[np.isfinite(one.thresholds)]
+        if finite.size:
+            ax.axvline(float(finite.max()), color=color, linestyle=line, linewidth=0.8)
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel(f"{fit.fits[0].score.name} score of the true label")
+    ax.set_ylabel("share of scores at most this")
+    ax.set_title(fit.title, fontsize="medium")
+    ax.legend(frameon=False, fontsize="small")
     return ax
 
 

@@ -52,6 +52,14 @@ def test_split_conformal_with_too_few_rows():
     assert_matches("split_conformal_too_few_rows", str(result))
 
 
+def test_split_conformal_by_group():
+    sites = np.resize(["north", "south", "south"], N)
+    result = fit(groups=sites)
+    assert_matches("split_conformal_by_group", str(result))
+    evaluated = result.predict(PROBS, sites).evaluate(NAMED, groups=sites)
+    assert_matches("coverage_by_group", str(evaluated))
+
+
 def test_prediction_sets():
     assert_matches("prediction_sets", str(fit().predict(PROBS)))
 

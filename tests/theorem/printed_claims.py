@@ -42,6 +42,20 @@ ENTRIES = (
         ("pac-coverage", "training-conditional-coverage"),
     ),
     Entry(
+        r"P\(Y in C\(X\) \| (Y = y, )?group g\) >= .* of every group g|"
+        r"every class y in every group g",
+        ("group-coverage",),
+    ),
+    Entry(
+        r"coverage( of target rows)? of every (group g|class y in every group g) given "
+        r"the calibration rows",
+        ("group-pac",),
+    ),
+    Entry(
+        r"whatever the target's proportions of classes and groups",
+        ("label-conditional-coverage", "group-coverage"),
+    ),
+    Entry(
         r"P\(Y in C\(X\) \| Y = y\) >= .* for every class",
         ("label-conditional-coverage",),
     ),

@@ -59,6 +59,21 @@ def further_results():
         yield shifted(likelihood, **options)
     yield shifted(Box(np.full(3, 0.8), np.full(3, 1.2), True), robust=True)
     yield shifted([1.0, 0.0, 1.0])
+    sites = np.resize(["north", "south"], 400)
+    for options in ({}, {"robust": True}):
+        yield shifted(bbse(), groups=sites, **options)
+    yield shifted([1.0, 2.0, 1.0], groups=sites)
+    yield shifted([1.0, 2.0, 1.0], groups=sites, confidence=0.9)
+    for confidence in (None, 0.9):
+        yield dfu.label_conditional_conformal(
+            PROBS, LABELS, groups=sites, confidence=confidence, alpha=0.3, rng=0
+        )
+    yield dfu.covariate_shift_conformal(PROBS, LABELS, RATIO, groups=sites, rng=0)
+    grouped = dfu.split_conformal(PROBS, LABELS, groups=sites, rng=0)
+    sets = grouped.predict(PROBS, sites)
+    yield sets
+    yield sets.evaluate(LABELS, groups=sites)
+    yield dfu.assess(PROBS, LABELS, groups=sites, n_sim=9, rng=0)
     few = dfu.split_conformal(PROBS[:5], LABELS[:5], rng=0)
     yield few
     for fit in (few, shifted([1.0, 2.0, 1.0]), shifted(likelihood)):

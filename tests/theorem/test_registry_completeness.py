@@ -33,6 +33,8 @@ PROVED = {
     f"{A}, Cor. 1, whose no-jump assumption is not needed (theory page, 1.3)": [
         "label-shift-coverage-limit"
     ],
+    "by groups: Vovk, Gammerman & Shafer (2005) (theory page, 1.6)": ["group-coverage"],
+    "Vovk (2012), Prop. 2a, union over groups": ["group-pac"],
     "total variation (theory page, 4.1)": ["total-variation-coverage"],
     "union sets (theory page, 4.2)": ["union-coverage"],
     "Vovk (2012), Prop. 2a, union over classes": ["label-conditional-pac"],
@@ -131,6 +133,11 @@ def results():
         )
         yield dfu.covariate_shift_conformal(
             PROBS, LABELS, RATIO, confidence=confidence, weight_bound=confidence and 2.0
+        )
+    sites = np.resize(["north", "south"], 400)
+    for confidence in (None, 0.9):
+        yield dfu.split_conformal(
+            PROBS, LABELS, confidence=confidence, rng=0, groups=sites
         )
     yield shifted(WEIGHTS)
     yield shifted(WEIGHTS, confidence=0.9)

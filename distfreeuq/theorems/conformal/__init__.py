@@ -3,6 +3,7 @@
 from distfreeuq.theorems.conformal import (
     class_coverage,
     estimated_weights,
+    group_coverage,
     known_weights,
     pac_by_class,
     seeded_uniforms,
@@ -15,6 +16,7 @@ THEOREMS = (
     *split_coverage.THEOREMS,
     *seeded_uniforms.THEOREMS,
     *class_coverage.THEOREMS,
+    *group_coverage.THEOREMS,
     *known_weights.THEOREMS,
     *training_conditional.THEOREMS,
     *pac_by_class.THEOREMS,

@@ -69,7 +69,8 @@ def public(
 def _fit(
     probs: FloatMatrix, labels: IntArray, *, label_weight: FloatArray, **options: Any
 ) -> ConformalResult:
-    return label_shift_conformal(probs, labels, label_weight, **options)
+    fit: ConformalResult = label_shift_conformal(probs, labels, label_weight, **options)
+    return fit
 
 
 def draw_sets(

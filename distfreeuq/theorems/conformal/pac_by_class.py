@@ -79,7 +79,10 @@ def known_ratio(
     probs: FloatMatrix, labels: IntArray, **options: Any
 ) -> ConformalResult:
     """Fit with the weights alone: rejection."""
-    return label_shift_conformal(probs, labels, POWERS.label_weight, **options)
+    fit: ConformalResult = label_shift_conformal(
+        probs, labels, POWERS.label_weight, **options
+    )
+    return fit
 
 
 def known_priors(
@@ -87,7 +90,8 @@ def known_priors(
 ) -> ConformalResult:
     """Fit with both priors: bounds by class, or rejection, by the counts."""
     priors = label_weights(POWERS.source_prior, POWERS.target_prior)
-    return label_shift_conformal(probs, labels, priors, **options)
+    fit: ConformalResult = label_shift_conformal(probs, labels, priors, **options)
+    return fit
 
 
 def weighted(

@@ -14,9 +14,13 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
-from distfreeuq.conformal.covariate_shift_sets import covariate_shift_conformal
+from distfreeuq.conformal.covariate_shift_sets import (
+    CovariateShiftConformalResult,
+    covariate_shift_conformal,
+)
 from distfreeuq.conformal.label_conditional_sets import label_conditional_conformal
 from distfreeuq.conformal.label_shift_sets import label_shift_conformal
+from distfreeuq.conformal.results import ConformalResult
 from distfreeuq.conformal.split_sets import split_conformal
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.designs import Design
@@ -137,7 +141,8 @@ def _split(
     label_weight: FloatArray,
     options: dict[str, Any],
 ) -> BoolArray:
-    return split_conformal(probs, labels, **options).predict(new, rng=1).mask
+    fit: ConformalResult = split_conformal(probs, labels, **options)
+    return fit.predict(new, rng=1).mask
 
 
 def _label_conditional(
@@ -152,9 +157,8 @@ def _label_conditional(
 ) -> BoolArray:
     if not own:  # never the new row
         return np.zeros(new.shape, dtype=np.bool_)
-    return (
-        label_conditional_conformal(probs, labels, **options).predict(new, rng=1).mask
-    )
+    fit: ConformalResult = label_conditional_conformal(probs, labels, **options)
+    return fit.predict(new, rng=1).mask
 
 
 def _label_shift(
@@ -167,7 +171,7 @@ def _label_shift(
     label_weight: FloatArray,
     options: dict[str, Any],
 ) -> BoolArray:
-    fit = label_shift_conformal(probs, labels, label_weight, **options)
+    fit: ConformalResult = label_shift_conformal(probs, labels, label_weight, **options)
     return fit.predict(new, rng=1).mask
 
 
@@ -183,7 +187,9 @@ def _covariate_shift(
 ) -> BoolArray:
     if not own or not weights.any():  # never the new row, or nothing to weigh
         return np.full(new.shape, bool(own))
-    fit = covariate_shift_conformal(probs, labels, weights, **options)
+    fit: CovariateShiftConformalResult = covariate_shift_conformal(
+        probs, labels, weights, **options
+    )
     return fit.predict(new, np.array([own]), rng=1).mask
 
 

@@ -17,6 +17,8 @@ FAMILIES = {
         "aps-uniform",
         "seeded-coverage",
         "label-conditional-coverage",
+        "group-coverage",
+        "group-pac",
         "label-shift-coverage",
         "label-shift-coverage-exact",
         "training-conditional-coverage",

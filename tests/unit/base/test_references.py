@@ -179,6 +179,13 @@ WORDING = {
     "CALIBRATION_IID": "calibration rows i.i.d.",
     "NEW_ROW_IID": "the calibration rows and the new row are i.i.d.",
     "CLASS_EXCHANGEABLE": "rows of a class, the new one included, are exchangeable",
+    "GROUP_EXCHANGEABLE": "rows of a group, the new one included, are exchangeable",
+    "CLASS_GROUP_EXCHANGEABLE": "rows of a class in a group, the new one included, are "
+    "exchangeable",
+    "GROUPS_BY_INPUTS": "a row's group is a function of its inputs, chosen without "
+    "these rows",
+    "NEW_ROW_APART": "the new row is not among those that the weights were estimated "
+    "on",
     "EXCHANGEABLE": "the calibration rows and the new row are exchangeable",
     "TWO_SAMPLES": "rows i.i.d. within each sample, the two samples independent",
     "FITTED_ELSEWHERE": "the classifier was fitted on other rows",

@@ -143,6 +143,92 @@ def box(finite_sample: bool, delta: float | None = None) -> dfu.Box:
 KNOWN_UPPER = 0.9 + WEIGHT.max() / (600 * WEIGHT.min() + WEIGHT.max())
 PRIORS = dfu.label_weights(SCENARIO.source_prior, SCENARIO.target_prior)
 
+SITES = np.resize(["north", "south"], LABELS.size)
+
+
+def by_group() -> list[Row]:
+    """Return rows for groups: each procedure's own needs, within a group."""
+    groups = {r.GROUPS_BY_INPUTS}
+    options = {"groups": SITES, "rng": drawn()}
+    return [
+        Row(
+            "split, by group",
+            lambda: dfu.split_conformal(PROBS, LABELS, **options),
+            "group-conditional",
+            0.9,
+            {r.GROUP_EXCHANGEABLE, r.CHOSEN_ELSEWHERE} | groups,
+            SPLIT_BY,
+        ),
+        Row(
+            "split, by group, confidence",
+            lambda: dfu.split_conformal(PROBS, LABELS, confidence=0.8, **options),
+            "training-conditional",
+            0.9,
+            {r.NEW_ROW_IID, r.CHOSEN_ELSEWHERE} | groups,
+            ["vovk2005", "vovk2012"],
+            confidence=0.8,
+        ),
+        Row(
+            "label-conditional, by group",
+            lambda: dfu.label_conditional_conformal(
+                PROBS, LABELS, alpha=0.2, **options
+            ),
+            "group-conditional",
+            0.8,
+            {r.LABEL_SHIFT, r.CLASS_GROUP_EXCHANGEABLE, r.CHOSEN_ELSEWHERE} | groups,
+            ["podkopaev2021", "vovk2005"],
+        ),
+        Row(
+            "known weights, by group",
+            lambda: dfu.label_shift_conformal(PROBS, LABELS, WEIGHT, **options),
+            "group-conditional",
+            0.9,
+            SHIFT | {r.TRUE_LABEL_WEIGHT} | groups,
+            [*WEIGHTED_BY, "vovk2005"],
+        ),
+        Row(
+            "known priors, by group, confidence: rejection, whatever the priors",
+            lambda: dfu.label_shift_conformal(
+                PROBS, LABELS, PRIORS, confidence=0.85, **options
+            ),
+            "training-conditional",
+            0.9,
+            SHIFT | {r.TRUE_LABEL_WEIGHT} | groups,
+            ["vovk2005", "vovk2012"],
+            confidence=0.85,
+        ),
+        Row(
+            "bbse, by group",
+            lambda: dfu.label_shift_conformal(
+                PROBS, LABELS, ESTIMATORS["bbse"](), **options
+            ),
+            "group-conditional",
+            0.9,
+            SHIFT | TWO_SAMPLES | CONSISTENT | groups,
+            ["podkopaev2021", "vovk2005"],
+            finite_sample=False,
+        ),
+        Row(
+            "bbse, by group, robust",
+            lambda: dfu.label_shift_conformal(
+                PROBS, LABELS, ESTIMATORS["bbse"](), robust=True, delta=0.03, **options
+            ),
+            "group-conditional",
+            0.87,
+            SHIFT | TWO_SAMPLES | {r.NEW_ROW_APART} | groups,
+            [*WEIGHTED_BY, "vovk2005"],
+        ),
+        Row(
+            "covariate shift, by group",
+            lambda: dfu.covariate_shift_conformal(PROBS, LABELS, RATIO, **options),
+            "group-conditional",
+            0.9,
+            RATIO_NEEDS | groups,
+            ["tibshirani2019", "vovk2005"],
+        ),
+    ]
+
+
 TABLE = [
     Row(
         "split",
@@ -257,6 +343,7 @@ TABLE = [
         ["clopper1934"],
         confidence=0.85,
     ),
+    *by_group(),
     *of_estimators(),
     Row(
         "a region given, without a level",
@@ -347,6 +434,7 @@ OVER_THE_DRAW = "with probability >= {} over the calibration draw, coverage "
 UNION = "P(Y in C(X)) >= {} for a new target row, {}with estimated weights (union over "
 WHATEVER = "whatever the target's class proportions."
 KNOWN = f"{NEW_TARGET_ROW}; and <= {{<=}} if scores are continuous."
+EVERY_GROUP = "P(Y in C(X) | group g) >= 0.9 for {} of every group g"
 STATEMENTS = {
     "split": f"{NEW_ROW}and <= {{<=}} if scores are continuous.",
     "split, never empty": f"{NEW_ROW}no upper bound, as the most likely label is "
@@ -384,6 +472,23 @@ STATEMENTS = {
     + "the region given, of level 80%).",
     "an estimate's region of another level": UNION.format(0.6, "in finite samples and ")
     + "the region given, of level 70%).",
+    "split, by group": f"{EVERY_GROUP.format('a new row')}, in finite samples.",
+    "split, by group, confidence": OVER_THE_DRAW.format(0.8)
+    + "of every group g given the calibration rows is >= 0.9.",
+    "label-conditional, by group": "P(Y in C(X) | Y = y, group g) >= 0.8 for every "
+    "class y in every group g, in finite samples; hence P(Y in C(X)) >= 0.8 whatever "
+    "the target's proportions of classes and groups.",
+    "known weights, by group": f"{EVERY_GROUP.format('a new target row')}, in finite "
+    "samples.",
+    "rejection, whatever the priors": OVER_THE_DRAW.format(0.85)
+    + "of target rows of every group g given the calibration rows is >= 0.9.",
+    "bbse, by group": f"liminf of {EVERY_GROUP.format('a new target row')} as the data "
+    "that the weights are estimated from grow",
+    "bbse, by group, robust": "P(Y in C(X) | group g) >= 0.87 for a new target row of "
+    "every group g, in finite samples and with estimated weights (union over a 97% "
+    "region of the weights).",
+    "covariate shift, by group": f"{EVERY_GROUP.format('a new target row')}, in finite "
+    "samples, if the weights are the true ratio up to scale.",
     "covariate shift": f"{NEW_TARGET_ROW}, if the weights are the true ratio q(x)/p(x) "
     "up to scale; with estimated weights no finite-sample claim.",
     "covariate shift, confidence": OVER_THE_DRAW.format(0.9)
