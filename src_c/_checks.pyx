@@ -16,6 +16,13 @@ cdef extern from "row_checks.h" nogil:
         const void *matrix, ptrdiff_t K, ptrdiff_t start, ptrdiff_t stop)
 
 
+cdef extern from "portability.h" nogil:
+    enum:
+        WITH_OPENMP
+
+_OPENMP = bool(WITH_OPENMP)
+
+
 def _max_threads():
     """Threads that OpenMP would use by itself; 1 if built without it."""
     return max_threads()

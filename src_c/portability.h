@@ -8,8 +8,10 @@
 
 #ifdef _OPENMP
 #include <omp.h>
+enum { WITH_OPENMP = 1 };
 static inline int max_threads(void) { return omp_get_max_threads(); }
 #else
+enum { WITH_OPENMP = 0 };
 static inline int max_threads(void) { return 1; }
 #endif
 

@@ -11,6 +11,7 @@ from distfreeuq._kernels import _checks
 _WORK_PER_THREAD = 1 << 15
 
 _num_threads = _checks._max_threads()
+_forked = False
 
 
 class _Here(threading.local):
@@ -61,9 +62,16 @@ def threads_for(n_entries: int) -> int:
     return max(1, min(number, n_entries // _WORK_PER_THREAD))
 
 
+def was_forked() -> bool:
+    """Return whether this process is a fork of one that had loaded the kernels."""
+    return _forked
+
+
 def _start_with_one() -> None:
-    global _num_threads
-    _num_threads = 1
+    global _num_threads, _forked
+    _num_threads, _forked = 1, True
+    if _here.num_threads is not None:
+        _here.num_threads = 1
 
 
 # A child that waited for its parent's worker threads would wait for ever.

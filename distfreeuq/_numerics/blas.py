@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, wraps
@@ -14,7 +15,11 @@ _Arguments = ParamSpec("_Arguments")
 _Value = TypeVar("_Value")
 
 _LINKED = ("numpy.linalg._umath_linalg", "scipy.linalg._fblas")
-"""Modules that are linked against a BLAS each, most often not the same one."""
+"""Modules that are linked against a BLAS each, most often not the same one.
+
+Their packages are imported first, here as everywhere: a thread that asks for a module
+of a package while another imports the package may be given half of it.
+"""
 _NAMES = (
     ("scipy_openblas_get_num_threads64_", "scipy_openblas_set_num_threads64_"),
     ("scipy_openblas_get_num_threads", "scipy_openblas_set_num_threads"),
@@ -52,30 +57,58 @@ class _Switch(NamedTuple):
     set: Callable[[int], object]
 
 
-_lock = Lock()
-_depth = 0
-_before: list[int] = []
+class _Limit:
+    """The fits under way in this process, which hold BLAS to one thread."""
+
+    def __init__(self, before: list[int] | None = None) -> None:
+        self.lock = Lock()
+        self.depth = 0
+        self.before = before
+        """What is restored after the last fit; None if it is yet to be read."""
+
+
+_limit = _Limit()
 
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """Hold BLAS to one thread from the first fit under way to the end of the last."""
-    global _depth
-    switches = _switches()
-    with _lock:
-        _depth += 1
-        if _depth == 1:
-            _before[:] = [switch.read() for switch in switches]
+    switches, limit = _switches(), _limit
+    with limit.lock:
+        limit.depth += 1
+        if limit.depth == 1:
+            if limit.before is None:
+                limit.before = [switch.read() for switch in switches]
             for switch in switches:
                 switch.set(1)
     try:
         yield
     finally:
-        with _lock:
-            _depth -= 1
-            if _depth == 0:
-                for switch, before in zip(switches, _before, strict=True):
-                    switch.set(before)
+        if limit is _limit:  # else this is a child that was forked from within
+            _leave(limit, switches)
+
+
+def _leave(limit: _Limit, switches: tuple[_Switch, ...]) -> None:
+    with limit.lock:
+        limit.depth -= 1
+        if limit.depth == 0:
+            for switch, before in zip(switches, limit.before or (), strict=True):
+                switch.set(before)
+            limit.before = None
+
+
+def _begin_anew() -> None:
+    """Forget fits that the parent's other threads had under way: none goes on here.
+
+    One of them may have held the lock. If BLAS was limited at that moment it stays so
+    until a fit of the child's own ends: to set more threads here would start them.
+    """
+    global _limit
+    _limit = _Limit(_limit.before)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 @cache
@@ -84,6 +117,7 @@ def _switches() -> tuple[_Switch, ...]:
     found: dict[int, _Switch] = {}
     for name in _LINKED:
         try:  # looking a name up in an extension finds it in what it is linked against
+            importlib.import_module(name.rpartition(".")[0])
             library = ctypes.CDLL(str(importlib.import_module(name).__file__))
         except (ImportError, OSError):
             continue

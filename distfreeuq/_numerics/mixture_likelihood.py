@@ -378,16 +378,18 @@ def _exchange(
     those on the wrong side. The zeros of the last step are nearly always the right
     ones, and then it is one solution.
     """
-    from scipy.linalg.lapack import dposv
+    from scipy.linalg import lapack
 
     slack = -1e-13 * float(np.abs(linear).max())
     fewest = linear.size + 1
     for _ in range(_MAX_EXCHANGES):
         if free.all():
-            _, y, failed = dposv(model, linear)
+            _, y, failed = lapack.dposv(model, linear)
         else:
             inside, y = np.flatnonzero(free), np.zeros(linear.size)
-            _, y[inside], failed = dposv(model[np.ix_(inside, inside)], linear[inside])
+            _, y[inside], failed = lapack.dposv(
+                model[np.ix_(inside, inside)], linear[inside]
+            )
         wrong = np.where(free, y < 0.0, model @ y - linear < slack)
         n_wrong = int(np.count_nonzero(wrong))
         if failed or n_wrong > 2 * fewest:

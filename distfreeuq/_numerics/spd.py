@@ -33,24 +33,24 @@ class Cholesky:
     __slots__ = ("_lower", "norm", "reciprocal_condition")
 
     def __init__(self, lower: FloatMatrix, norm: float) -> None:
-        from scipy.linalg.lapack import dpocon
+        from scipy.linalg import lapack
 
         self._lower, self.norm = lower, norm
-        self.reciprocal_condition = float(dpocon(lower, norm, uplo="L")[0])
+        self.reciprocal_condition = float(lapack.dpocon(lower, norm, uplo="L")[0])
 
     def solve(self, right: FloatArray) -> FloatArray:
         """Return the x with matrix @ x = right."""
-        from scipy.linalg.lapack import dpotrs
+        from scipy.linalg import lapack
 
-        x, _ = dpotrs(self._lower, right, lower=1)
+        x, _ = lapack.dpotrs(self._lower, right, lower=1)
         return np.asarray(x)
 
 
 def factor(matrix: FloatMatrix) -> Cholesky | None:
     """Return the matrix, factored; None if it is not positive definite."""
-    from scipy.linalg.lapack import dpotrf
+    from scipy.linalg import lapack
 
-    lower, failed = dpotrf(matrix, lower=1)
+    lower, failed = lapack.dpotrf(matrix, lower=1)
     if failed:
         return None
     return Cholesky(lower, float(np.abs(matrix).sum(axis=0).max()))

@@ -99,6 +99,7 @@ def test_only_a_sensible_integer_is_a_number_of_threads():
         dfu.set_num_threads(1025)
 
 
+@pytest.mark.skipif(not _checks._OPENMP, reason="the core is built without OpenMP")
 @pytest.mark.parametrize("number", ["1", "2", "5"])
 def test_the_environment_sets_the_default(number):
     code = "import distfreeuq; print(distfreeuq.get_num_threads())"
