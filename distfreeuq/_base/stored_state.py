@@ -271,6 +271,16 @@ def text(*choices: str) -> Entry:
     return check
 
 
+def flag_or_text(*choices: str) -> Entry:
+    """Allow True, False, or one of these texts."""
+    as_flag, as_text = flag(), text(*choices)
+
+    def check(value: Any, sizes: Sizes) -> None:
+        (as_text if isinstance(value, str) else as_flag)(value, sizes)
+
+    return check
+
+
 def column_names(size: str) -> Entry:
     """Allow names of columns: range(K), or a tuple of K different ones."""
 

@@ -10,10 +10,8 @@ from distfreeuq.conformal.label_conditional_sets import (
     LabelConditionalConformalResult,
     label_conditional_conformal,
 )
-from distfreeuq.conformal.label_shift_sets import (
-    LabelShiftConformalResult,
-    label_shift_conformal,
-)
+from distfreeuq.conformal.label_shift_fits import LabelShiftConformalResult
+from distfreeuq.conformal.label_shift_sets import label_shift_conformal
 from distfreeuq.conformal.nonconformity import (
     APS,
     LAC,

@@ -31,12 +31,10 @@ from distfreeuq.conformal.data import (
 )
 from distfreeuq.conformal.nonconformity import NestedScore, all_label_scores
 from distfreeuq.conformal.p_values import weighted_p_values
+from distfreeuq.conformal.pac_thresholds import thinned_pac_threshold
 from distfreeuq.conformal.results import ConformalResult
 from distfreeuq.conformal.sets import PredictionSets
-from distfreeuq.conformal.thresholds import (
-    covariate_shift_thresholds,
-    thinned_pac_threshold,
-)
+from distfreeuq.conformal.thresholds import covariate_shift_thresholds
 from distfreeuq.density_ratios.results import (
     DensityRatioResult,
     weights_by_ratio,

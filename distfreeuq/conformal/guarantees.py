@@ -21,6 +21,7 @@ from distfreeuq.references import (
     CALIBRATED,
     CHOSEN_ELSEWHERE,
     CLASS_EXCHANGEABLE,
+    CLASSES_TOLD_APART,
     CLOPPER_PEARSON_1934,
     COVARIATE_SHIFT,
     EXCHANGEABLE,
@@ -387,6 +388,31 @@ def region_in_words(
     if estimate is not None:
         return f"a {level}% region of the weights"
     return f"the region given, of level {level}%"
+
+
+def directional(
+    estimate: LabelShiftResult, alpha: float, delta: float
+) -> Guarantee | NoGuarantee:
+    """Return the claim of thresholds with a bound for each label by itself."""
+    nothing = _without_region(estimate)
+    if nothing is not None:
+        return nothing
+    lower = max(0.0, 1.0 - alpha - delta)
+    return Guarantee(
+        statement=(
+            f"P(Y in C(X)) >= {at_least(lower)} for a new target row, with estimated "
+            "weights: the threshold of each label is below that of the true weights "
+            f"with probability <= {at_most(delta)}"
+            + ("" if lower > 0 else " (vacuous)")
+        ),
+        kind="marginal",
+        lower=lower,
+        reference=f"{_WEIGHTED}; one direction (theory page, 4.10)",
+        assumptions=_all_needs(
+            _LABEL_SHIFT, _of_the_weights(estimate), (CLASSES_TOLD_APART,)
+        ),
+        finite_sample=False,
+    )
 
 
 def _finite_sample(estimate: LabelShiftResult) -> bool:

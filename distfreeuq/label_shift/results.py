@@ -53,6 +53,7 @@ from distfreeuq.label_shift.inference.finite_sample_regions import (
     norm_region,
 )
 from distfreeuq.label_shift.inference.hausman_test import HausmanTest, compare_estimates
+from distfreeuq.label_shift.inference.limiting_law import LimitLaw, limit_law
 from distfreeuq.label_shift.inference.moment_estimate import (
     MomentEstimate,
     moments_of_counts,
@@ -461,6 +462,12 @@ class LabelShiftResult(Result):
         assert self.confusion is not None
         make = norm_region if self.confusion.soft else exact_region
         return make(self.confusion, delta)
+
+    def _limit_law(self) -> LimitLaw:
+        """Return the law that the moment estimate of the weights has in the limit."""
+        assert self.moments is not None and self.confusion is not None
+        covariance = self.covariance if self.method == "MLLS" else None
+        return limit_law(self.moments, covariance, self.confusion, self.samples)
 
     def test(self, *, n_draws: int = N_DRAWS, rng: RandomState = None) -> ShiftTest:
         """Are the class proportions equal? Tests that both samples' outputs are alike.

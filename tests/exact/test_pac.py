@@ -172,7 +172,7 @@ def _coverage(case: TwoClasses, t: float) -> Fraction:
 
 
 def _by_class(case: TwoClasses, scores: np.ndarray, labels: np.ndarray) -> float:
-    from distfreeuq.conformal.thresholds import stratified_pac_threshold
+    from distfreeuq.conformal.pac_thresholds import stratified_pac_threshold
 
     prior = np.array([12 - case.target, case.target]) / 12
     return stratified_pac_threshold(
@@ -298,7 +298,7 @@ def test_a_choice_by_observed_counts_is_caught():
         weights = np.array([(1.0 - Q1) / (1.0 - P1), Q1 / P1])
         expected = int(np.array([N - n1, n1]) @ weights / weights.max())
         by_rejection = _pac_rank(expected) / (expected + 1) - (1.0 - ALPHA)
-        from distfreeuq.conformal.thresholds import expected_excess
+        from distfreeuq.conformal.pac_thresholds import expected_excess
 
         prior = np.array([1.0 - Q1, Q1])
         by_class = expected_excess(np.array([N - n1, n1]), prior, ALPHA, DELTA)
@@ -336,7 +336,7 @@ def _keep(case: TwoClasses) -> list[Fraction]:
 
 def _rejection_fails(case: TwoClasses, counts: tuple[int, ...]) -> Fraction:
     """Return the probability over the thinning that rejection's coverage is short."""
-    from distfreeuq.conformal.thresholds import thinned_pac_threshold
+    from distfreeuq.conformal.pac_thresholds import thinned_pac_threshold
 
     keep, weights = _keep(case), _weights(case)
     scores = np.repeat([0.0, 0.5, 0.0, 0.5], counts)
@@ -389,7 +389,7 @@ def _whole_failing(
 
 
 def _in_advance(case: TwoClasses, counts: np.ndarray) -> str:
-    from distfreeuq.conformal.thresholds import pac_method
+    from distfreeuq.conformal.pac_thresholds import pac_method
 
     p = np.array([12 - case.source, case.source]) / 12
     q = np.array([12 - case.target, case.target]) / 12
@@ -505,14 +505,14 @@ def _first_enough(n0: int, q1: float, alpha: float, delta: float) -> int:
 
 
 def _rare_choice(case: Rare, n1: int) -> str:
-    from distfreeuq.conformal.thresholds import pac_method
+    from distfreeuq.conformal.pac_thresholds import pac_method
 
     p, q = (np.array([1.0 - x, x]) for x in (case.source, case.target))
     return pac_method(case.n, q / p, p, q, case.alpha, case.delta)
 
 
 def _rare_choice_by_counts(case: Rare, n1: int) -> str:
-    from distfreeuq.conformal.thresholds import pac_method
+    from distfreeuq.conformal.pac_thresholds import pac_method
 
     p, q = (np.array([1.0 - x, x]) for x in (case.source, case.target))
     observed = np.array([case.n - n1, n1]) / case.n

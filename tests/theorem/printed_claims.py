@@ -92,6 +92,10 @@ ENTRIES = (
         ("label-conditional-coverage",),
     ),
     Entry(r"with estimated weights \(union over", ("union-coverage",)),
+    Entry(
+        r"threshold of each label is below that of the true weights with probability",
+        ("directional-coverage",),
+    ),
     Entry(r"(union|largest) over (a|the) .*region", ("union-coverage",)),
     Entry(
         r"over the rows that the weights were estimated on",

@@ -57,6 +57,7 @@ def further_results():
     likelihood = dfu.mlls(PROBS, LABELS, TARGET)
     for options in ({}, {"robust": True}, {"independent": True}):
         yield shifted(likelihood, **options)
+    yield shifted(likelihood, robust="directional")
     yield shifted(Box(np.full(3, 0.8), np.full(3, 1.2), True), robust=True)
     yield shifted([1.0, 0.0, 1.0])
     sites = np.resize(["north", "south"], 400)

@@ -37,6 +37,7 @@ PROVED = {
     "Vovk (2012), Prop. 2a, union over groups": ["group-pac"],
     "total variation (theory page, 4.1)": ["total-variation-coverage"],
     "union sets (theory page, 4.2)": ["union-coverage"],
+    "one direction (theory page, 4.10)": ["directional-coverage"],
     "Vovk (2012), Prop. 2a, union over classes": ["label-conditional-pac"],
     "Vovk (2012): Beta law of coverage": ["training-conditional-coverage"],
     "Vovk (2012): Beta(*, *) law of coverage": ["training-conditional-coverage"],
@@ -149,6 +150,7 @@ def results():
     )
     yield shifted(bbse())
     yield shifted(bbse(), robust=True)
+    yield shifted(bbse(), robust="directional")
     yield shifted(bbse(), independent=True)
 
     yield bbse()

@@ -183,7 +183,7 @@ def test_planted_mistakes_are_found(what, monkeypatch):
 def test_a_choice_between_pac_thresholds_by_observed_counts_is_found(monkeypatch):
     """The choice that conditions on the counts, as a fit; its worst design is known."""
     from distfreeuq import bounds
-    from distfreeuq.conformal.thresholds import (
+    from distfreeuq.conformal.pac_thresholds import (
         expected_excess,
         stratified_pac_threshold,
     )

@@ -99,26 +99,32 @@ class MomentEstimate:
 
 @on_one_blas_thread
 def moments_of_counts(confusion: Confusion) -> MomentEstimate:
-    """Return the estimate of BBSE from counted predictions: h says which it is.
-
-    A prediction "at its word": the class is the predicted one as often as in the whole
-    source, and any class otherwise.
-    """
+    """Return the estimate of BBSE from counted predictions: h says which it is."""
     joint = np.asarray(confusion.joint, dtype=np.float64)
-    counts, predicted = joint.sum(axis=0), joint.sum(axis=1)
+    counts = joint.sum(axis=0)
     here = counts > 0
     conditional = joint / np.where(here, counts, 1.0)
     inverse, told = _invert(conditional, here)
     mean = inverse @ conditional
-    right = (float(np.trace(joint)) + 1.0) / (confusion.n + 2.0)
-    p = counts / confusion.n
-    word = right * np.diag(predicted) + (1.0 - right) * np.outer(predicted, p)
-    share = word / np.maximum(word.sum(axis=0), 1e-300)
+    p, share = counts / confusion.n, _shares_as_said(confusion)
     as_said = inverse**2 @ share - (inverse @ share) ** 2
     squares = inverse**2 @ joint - counts * mean**2
     prior = inverse @ confusion.frequencies
     spread = inverse**2 @ confusion.frequencies - prior**2
     return _estimate(prior, p, squares, as_said, spread, counts, confusion.m, told)
+
+
+def _shares_as_said(confusion: Confusion) -> FloatMatrix:
+    """Return shares (i, j) of prediction i in class j with predictions at their word.
+
+    The class is the predicted one as often as in the whole source, and any class
+    otherwise.
+    """
+    joint = np.asarray(confusion.joint, dtype=np.float64)
+    predicted, p = joint.sum(axis=1), joint.sum(axis=0) / confusion.n
+    right = (float(np.trace(joint)) + 1.0) / (confusion.n + 2.0)
+    word = right * np.diag(predicted) + (1.0 - right) * np.outer(predicted, p)
+    return np.asarray(word / np.maximum(word.sum(axis=0), 1e-300))
 
 
 @on_one_blas_thread
@@ -158,7 +164,47 @@ def moments_of_posteriors(
     np.divide(start / (rows + extra), p, out=weight, where=here)
     scale, scale_target = _inverse_of(g @ weight), _inverse_of(target @ weight)
     solved = _solve(samples, weight, scale, scale_target, gram(target, scale_target))
+    return solved.estimate, _covariance(samples, solved, scale)
 
+
+@on_one_blas_thread
+def covariance_of_counts(confusion: Confusion) -> FloatMatrix:
+    """Return the covariance of q / p where h is the prediction, shape (K, K).
+
+    Variances are infinite where predictions do not tell a class from others.
+    """
+    joint = np.asarray(confusion.joint, dtype=np.float64)
+    counts = joint.sum(axis=0)
+    here = counts > 0
+    conditional = joint / np.where(here, counts, 1.0)
+    inverse, told = _invert(conditional, here)
+    mu, share = confusion.frequencies, _shares_as_said(confusion)
+    q = _onto_simplex(inverse @ mu)
+    per_row = q**2 / np.where(here, counts * (counts - 1.0 + PSEUDO_ROWS), 1.0)
+    own = per_row * counts
+    middle = np.diag(conditional @ own) - (conditional * own) @ conditional.T
+    middle += PSEUDO_ROWS * (np.diag(share @ per_row) - (share * per_row) @ share.T)
+    middle += (np.diag(mu) - np.outer(mu, mu)) / max(confusion.m - 1.0, 1.0)
+    spread = inverse @ middle @ inverse.T
+    return _per_prior(spread, q, counts, told & (confusion.m > 1))
+
+
+@on_one_blas_thread
+def covariance_of_predictions(samples: Samples) -> FloatMatrix:
+    """Return the same where h are the probabilities."""
+    present = (samples.class_counts > 0) * 1.0
+    n, m = samples.probs.shape[0], samples.probs_target.shape[0]
+    scale = np.ones(n)
+    target_gram = gram(samples.probs_target)
+    solved = _solve(samples, present, scale, np.ones(m), target_gram)
+    return _covariance(samples, solved, scale)
+
+
+def _covariance(samples: Samples, solved: _Solved, scale: FloatArray) -> FloatMatrix:
+    """Return the covariance of q / p; infinite variances where a class is not told."""
+    g, m = samples.probs, samples.probs_target.shape[0]
+    counts = samples.class_counts.astype(np.float64)
+    here = counts > 0
     q = solved.estimate.feasible_prior
     per_row = q**2 / np.where(here, counts * (counts - 1.0 + PSEUDO_ROWS), 1.0)
     row_weight = per_row[samples.labels] + PSEUDO_ROWS * (g @ (per_row / solved.mass))
@@ -166,15 +212,23 @@ def moments_of_posteriors(
     of_source = solved.to_phi @ of_source @ solved.to_phi.T
     of_source -= (solved.mean * (per_row * counts)) @ solved.mean.T
     of_source -= PSEUDO_ROWS * (solved.as_said * per_row) @ solved.as_said.T
+    spread = solved.of_target / max(m - 1.0, 1.0) + of_source
+    return _per_prior(spread, q, counts, solved.told & (m > 1))
+
+
+def _per_prior(
+    spread: FloatMatrix, q: FloatArray, counts: FloatArray, told: BoolArray
+) -> FloatMatrix:
+    """Return the covariance of q / p from that of q: p is noisy too."""
+    n = float(counts.sum())
+    here, p = counts > 0, counts / n
     of_labels = (np.diag(_ratio(q, p) * q) - np.outer(q, q)) / n
-    spread = solved.of_target / max(m - 1.0, 1.0) + of_source + of_labels
     divisor = np.where(here, p, 1.0)
-    covariance = spread / np.outer(divisor, divisor)
-    unknown = ~solved.told if m > 1 else np.ones_like(here)
-    covariance[unknown] = 0.0
-    covariance[:, unknown] = 0.0
-    covariance[unknown, unknown] = np.inf
-    return solved.estimate, covariance
+    covariance: FloatMatrix = (spread + of_labels) / np.outer(divisor, divisor)
+    covariance[~told] = 0.0
+    covariance[:, ~told] = 0.0
+    covariance[~told, ~told] = np.inf
+    return covariance
 
 
 @dataclass(frozen=True, slots=True)

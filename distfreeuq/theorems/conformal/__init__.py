@@ -5,6 +5,7 @@ from distfreeuq.theorems.conformal import (
     estimated_weights,
     group_coverage,
     known_weights,
+    one_direction,
     pac_by_class,
     seeded_uniforms,
     split_coverage,
@@ -21,5 +22,6 @@ THEOREMS = (
     *training_conditional.THEOREMS,
     *pac_by_class.THEOREMS,
     *estimated_weights.THEOREMS,
+    *one_direction.THEOREMS,
     *weighted_exchangeability.THEOREMS,
 )

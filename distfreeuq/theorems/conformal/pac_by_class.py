@@ -11,12 +11,12 @@ import numpy as np
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq.conformal.label_conditional_sets import label_conditional_conformal
 from distfreeuq.conformal.label_shift_sets import label_shift_conformal
-from distfreeuq.conformal.results import ConformalResult
-from distfreeuq.conformal.thresholds import (
-    label_shift_thresholds,
+from distfreeuq.conformal.pac_thresholds import (
     stratified_pac_threshold,
     thinned_pac_threshold,
 )
+from distfreeuq.conformal.results import ConformalResult
+from distfreeuq.conformal.thresholds import label_shift_thresholds
 from distfreeuq.label_shift.known_priors import label_weights
 from distfreeuq.references import VOVK_2012
 from distfreeuq.theorems.conformal.known_weights import ASSUMPTIONS, BASICS

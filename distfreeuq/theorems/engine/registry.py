@@ -28,6 +28,7 @@ FAMILIES = {
         "label-shift-coverage-limit",
         "union-coverage",
         "total-variation-coverage",
+        "directional-coverage",
         "covariate-shift-coverage",
         "covariate-shift-pac",
     ),

@@ -89,7 +89,7 @@ def estimated(name: str, **options):
 
 
 def of_estimators() -> list[Row]:
-    """Return three rows for each estimator of the weights."""
+    """Return four rows for each estimator of the weights."""
     rows = []
     for name in ESTIMATORS:
         mlls = name.startswith("mlls")
@@ -125,6 +125,15 @@ def of_estimators() -> list[Row]:
                 SHIFT | own,
                 WEIGHTED_BY,
                 finite_sample=not mlls,
+            ),
+            Row(
+                f"{name}: directional",
+                estimated(name, robust="directional", delta=0.03, alpha=0.2),
+                "marginal",
+                0.77,
+                SHIFT | own | LIKELIHOOD,
+                WEIGHTED_BY,
+                finite_sample=False,
             ),
         ]
     return rows
@@ -464,6 +473,9 @@ STATEMENTS = {
     "robust": UNION.format(0.77, "in finite samples and ")
     + "a 97% region of the weights).",
     "robust, in the limit": UNION.format(0.77, "") + "a 97% region of the weights)",
+    "directional": "P(Y in C(X)) >= 0.77 for a new target row, with estimated weights: "
+    "the threshold of each label is below that of the true weights with probability "
+    "<= 0.03",
     "a region given, without a level": UNION.format(0.85, "in finite samples and ")
     + "the region given, of level 95%).",
     "a region given, in the limit": UNION.format(0.85, "")

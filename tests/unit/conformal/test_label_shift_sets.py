@@ -8,11 +8,8 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq import bounds, label_shift_conformal, scenarios
-from distfreeuq.conformal.thresholds import (
-    label_shift_thresholds,
-    stratified_pac_threshold,
-    union_thresholds,
-)
+from distfreeuq.conformal.pac_thresholds import stratified_pac_threshold
+from distfreeuq.conformal.thresholds import label_shift_thresholds, union_thresholds
 from distfreeuq.label_shift.inference.prior_distance import (
     coverage_with_weights,
     total_variation,
@@ -155,7 +152,7 @@ def test_robust_thresholds_are_the_largest_over_the_region(toy, estimate):
     for w in [*inside, estimate.label_weight]:
         plug_in = label_shift_conformal(probs, labels, w, rng=1)
         assert (plug_in.thresholds <= robust.thresholds).all()
-    with pytest.raises(dfu.InputError, match="union sets have no p-values"):
+    with pytest.raises(dfu.InputError, match="union and directional sets have no p"):
         robust.p_values(probs)
 
 

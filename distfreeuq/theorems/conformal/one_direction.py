@@ -1,0 +1,180 @@
+"""Theorem on label-shift sets with a bound for each label's threshold by itself."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from distfreeuq._base.array_types import BoolArray
+from distfreeuq.conformal.directional_search import directional_thresholds
+from distfreeuq.conformal.label_shift_sets import label_shift_conformal
+from distfreeuq.conformal.thresholds import label_shift_thresholds
+from distfreeuq.label_shift.confusion_estimators import bbse
+from distfreeuq.label_shift.inference.limiting_law import LimitLaw
+from distfreeuq.label_shift.maximum_likelihood import mlls
+from distfreeuq.references import (
+    CLASSES_OVERLAP,
+    CLASSES_TOLD_APART,
+    PODKOPAEV_RAMDAS_2021,
+    TWO_SAMPLES,
+)
+from distfreeuq.theorems.conformal.estimated_weights import (
+    TARGET,
+    TOY,
+    WEIGHT,
+    probs_of,
+)
+from distfreeuq.theorems.conformal.known_weights import BASICS, draw_sets
+from distfreeuq.theorems.conformal.split_coverage import FAMILY, covers
+from distfreeuq.theorems.engine.claims import Claim
+from distfreeuq.theorems.engine.experiment import Experiment, Theorem
+
+SPREAD = 0.2 * np.array([[1.0, -0.5, 0.3], [-0.5, 0.5, -0.4], [0.3, -0.4, 1.0]])
+"""A covariance of estimated weights; the true ones are (3, 1/3, 5/3)."""
+
+
+def normal_estimate(
+    generator: np.random.Generator,
+    n_draws: int,
+    *,
+    n: int,
+    alpha: float,
+    delta: float,
+    smaller: float = 1.0,
+) -> dict[str, BoolArray]:
+    """Estimate the weights by exactly normal numbers, independent of all rows.
+
+    With `smaller` below one, the covariance is not what it is said to be.
+    """
+    draws = draw_sets(generator, n_draws, scenario="three-gaussians", n=n)
+    found, exact = np.empty((2, n_draws, 3))
+    present = np.ones(3, dtype=np.bool_)
+    for i, (s, y) in enumerate(zip(draws.scores, draws.labels, strict=True)):
+        scores, labels = _ascending(s, y)
+        center = generator.multivariate_normal(WEIGHT, SPREAD)
+        law = LimitLaw(center, smaller * SPREAD, present, present)
+        found[i] = directional_thresholds(scores, labels, law, alpha, delta)
+        exact[i] = label_shift_thresholds(scores, labels, WEIGHT, alpha)
+    below = found < exact
+    events = {f"class {k} below": np.asarray(below[:, k]) for k in range(3)}
+    return events | {"covered": draws.covered(found)}
+
+
+def _ascending(scores: Any, labels: Any) -> tuple[Any, Any]:
+    order = np.argsort(scores, kind="stable")
+    return scores[order], labels[order]
+
+
+def same_rows(
+    generator: np.random.Generator,
+    n_draws: int,
+    *,
+    n: int,
+    m: int,
+    alpha: float,
+    delta: float,
+    likelihood: bool = False,
+    robust: Any = "directional",
+    among: bool = False,
+    moved: tuple[float, float] = (0.0, 0.0),
+) -> dict[str, BoolArray]:
+    """Estimate and calibrate on the same n rows; the new row is another of the target.
+
+    Or, `among`, one of those that the weights are estimated from.
+    """
+    covered, below = np.empty((2, n_draws), dtype=np.bool_)
+    for i in range(n_draws):
+        x, labels = TOY.sample(n, "source", rng=generator)
+        new, new_labels = TOY.sample(m + 1, "target", rng=generator)
+        probs, new_probs = probs_of(x), probs_of(new + np.array(moved))
+        estimate = (mlls if likelihood else bbse)(
+            probs, labels, new_probs if among else new_probs[:m]
+        )
+        fit = label_shift_conformal(
+            probs,
+            labels,
+            estimate,
+            alpha=alpha,
+            delta=delta,
+            robust=robust,
+            rng=generator,
+        )
+        exact = label_shift_thresholds(fit.scores, fit.score_labels, WEIGHT, alpha)
+        label = generator.choice(3, p=TARGET)
+        below[i] = fit.thresholds[label] < exact[label]
+        sets = fit.predict(new_probs[m:], rng=generator)
+        covered[i] = sets.mask[0, new_labels[m]]
+    return {"a label's threshold below": below, "covered": covered}
+
+
+def _below(delta: float) -> tuple[Claim, ...]:
+    return tuple(Claim(f"class {k} below", at_most=delta) for k in range(3))
+
+
+DIRECTIONAL = Theorem(
+    name="directional-coverage",
+    title="A bound for each label's own threshold is enough",
+    reference=f"theory page, 4.10; {PODKOPAEV_RAMDAS_2021}, Thm 2",
+    statement=(
+        "A threshold from which on the upper bound of c(t).w is not positive is below "
+        "the true weights' with probability <= delta, if each bound fails with "
+        "probability <= delta: no union over thresholds or labels. So P(Y in C(X)) >= "
+        "1 - alpha - delta: at every sample size for bounds from other rows, in the "
+        "limit for those of the calibration rows."
+    ),
+    assumptions=(*BASICS, CLASSES_OVERLAP, TWO_SAMPLES, CLASSES_TOLD_APART),
+    family=FAMILY,
+    experiments=(
+        Experiment(
+            "weights estimated by normal numbers, n = 200",
+            partial(normal_estimate, n=200, alpha=0.1, delta=0.1),
+            (*covers(0.2, 0.02), *_below(0.1)),
+            batch=500,
+        ),
+        *(
+            Experiment(
+                f"public: BBSE on the same rows, n = {n}, m = {m}",
+                partial(same_rows, n=n, m=m, alpha=0.1, delta=0.1),
+                (*covers(0.2, 0.03), Claim("a label's threshold below", at_most=0.13)),
+                batch=100,
+            )
+            for n, m in ((500, 500), (200, 1000))
+        ),
+        Experiment(
+            "public: MLLS on the same rows, n = m = 300",
+            partial(same_rows, n=300, m=300, alpha=0.1, delta=0.1, likelihood=True),
+            (*covers(0.2, 0.03), Claim("a label's threshold below", at_most=0.13)),
+            batch=40,
+        ),
+        Experiment(
+            "public: BBSE, the new row among the target rows, n = m = 300",
+            partial(same_rows, n=300, m=300, alpha=0.1, delta=0.1, among=True),
+            (*covers(0.2, 0.03), Claim("a label's threshold below", at_most=0.13)),
+            batch=100,
+        ),
+    ),
+    controls=(
+        Experiment(
+            "a covariance that is a quarter of the true one",
+            partial(normal_estimate, n=200, alpha=0.1, delta=0.1, smaller=0.25),
+            _below(0.1),
+            batch=500,
+        ),
+        Experiment(
+            "the estimated weights without a bound",
+            partial(same_rows, n=500, m=500, alpha=0.1, delta=0.1, robust=False),
+            (Claim("a label's threshold below", at_most=0.13),),
+            batch=100,
+        ),
+        Experiment(
+            "no label shift: the target's features are moved",
+            partial(same_rows, n=500, m=500, alpha=0.1, delta=0.1, moved=(4.0, 0.0)),
+            covers(0.2, 0.03),
+            batch=100,
+        ),
+    ),
+)
+
+THEOREMS = (DIRECTIONAL,)
