@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PEERS ?= bench-light
 CORE := setup.py pyproject.toml distfreeuq/_version.py $(wildcard src_c/*)
 
-.PHONY: demo test test-quick sanitize debug-test compilers verify verify-thorough lint type docs figures replicate bench bench-guard dist clean
+.PHONY: demo test test-quick sanitize debug-test compilers verify verify-thorough lint type docs figures replicate bench bench-guard matrix dist wheels clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m distfreeuq demo
@@ -29,6 +29,11 @@ debug-test: $(VENV)/installed
 compilers: $(VENV)/installed
 	$(BIN)/python -m tests.builds no-openmp -n auto
 	$(BIN)/python -m tests.builds clang -n auto
+
+# Every declared Python with the newest releases, and the oldest declared set. A part of it:
+# make matrix ONLY="3.13 oldest" QUICK=1
+matrix: $(VENV)/installed
+	$(BIN)/python -m tests.matrix $(foreach set,$(ONLY),--only $(set)) $(if $(QUICK),--quick)
 
 verify: $(VENV)/installed
 	$(BIN)/python -m distfreeuq verify --fast --jobs -1
@@ -68,6 +73,10 @@ bench-guard: $(VENV)/installed
 dist: $(VENV)/installed
 	$(BIN)/python -m build
 
+# A repaired wheel for each Python and the sources' archive, each tried in an empty environment.
+wheels: $(VENV)/installed-wheels
+	$(BIN)/python -m tests.wheels $(foreach set,$(ONLY),--only $(set))
+
 clean:
 	rm -rf $(VENV) build dist figures docs/_build docs/generated docs/growth docs/vignettes *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name '__pycache__' -prune -exec rm -rf {} +
@@ -85,6 +94,10 @@ $(VENV)/installed: $(BIN)/python $(CORE)
 
 $(VENV)/installed-docs: $(VENV)/installed
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[docs]"
+	touch $@
+
+$(VENV)/installed-wheels: $(VENV)/installed
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[wheels]"
 	touch $@
 
 $(VENV)/installed-$(PEERS): $(VENV)/installed
