@@ -52,13 +52,14 @@ def simd_flags() -> list[str]:
 
 openmp = openmp_flags()
 if sys.platform == "win32":
-    compile_args = ["/std:c11", *openmp]
+    compile_args, link_args = ["/std:c11", *openmp], []
 else:
     # Contraction would give fused multiply-adds on some machines and not on others. No
     # kernel traps floating-point exceptions; saying so lets comparisons vectorise.
     arithmetic = ["-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"]
     level = ["-O3", "-g0"] if DEBUG == "0" else ["-O1", "-g"]
     compile_args = [*level, *arithmetic, *(openmp or simd_flags())]
+    link_args = openmp
 
 setup(
     options={"build_ext": {"parallel": os.cpu_count()}},
@@ -70,7 +71,7 @@ setup(
                 include_dirs=["src_c"],
                 depends=[str(header) for header in Path("src_c").glob("*.h")],
                 extra_compile_args=compile_args,
-                extra_link_args=openmp,
+                extra_link_args=link_args,
             )
             for family in FAMILIES
         ],
