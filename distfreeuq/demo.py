@@ -162,8 +162,10 @@ def _say(text: str) -> None:
 
 def _save(ax: Axes, path: Path) -> Path:
     """Write the figure and print where."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
+    from matplotlib.figure import Figure
+
+    figure = ax.get_figure()
+    assert isinstance(figure, Figure)  # a plot without `ax` has one of its own
     figure.savefig(path)
     print(f"figure: {path}")
     return path

@@ -38,7 +38,7 @@ class ShownAxes(Axes):
     """Axes that notebooks show as their figure, so that ``fit.plot()`` is enough."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        figure = self.get_figure(root=True)
+        figure = self.get_figure()
         assert isinstance(figure, ShownFigure)
         return figure._repr_png_()
 

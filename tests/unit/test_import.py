@@ -71,7 +71,7 @@ def state():
         hash(random.getstate()),
         [str(entry) for entry in warnings.filters],
         {key: str(value) for key, value in matplotlib.rcParams.items()},
-        matplotlib.get_backend(auto_select=False),
+        str(dict.__getitem__(matplotlib.rcParams, "backend")),  # asking chooses one
         pd.describe_option(_print_desc=False),  # with the current values
         {key: str(value) for key, value in table.default_fmts.items()},
         scipy.special.geterr(),

@@ -63,7 +63,8 @@ def test_an_old_file_gives_the_numbers_of_its_day(name, what):
             np.testing.assert_array_equal(found, recorded)
         assert (fit.confint() != recorded).any()
         return
-    np.testing.assert_array_equal(AGAIN[what](name, fit), recorded)
+    # NumPy's exponentials differ in the last bit between releases and processors.
+    np.testing.assert_allclose(AGAIN[what](name, fit), recorded, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", FILES)

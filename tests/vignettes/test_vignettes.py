@@ -20,14 +20,14 @@ LANGUAGES = {"r", "sh", "text"}
 @pytest.fixture(autouse=True)
 def quiet_figures():
     """Draw without a screen, keep one thread to each of pytest's processes."""
-    before = mpl.get_backend(auto_select=False)
+    before = dict.__getitem__(mpl.rcParams, "backend")  # asking chooses one
     mpl.use("Agg")
     with threadpool_limits(1):
         yield
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is not None:
         pyplot.close("all")
-    if before is not None:
+    if isinstance(before, str):
         mpl.use(before)
 
 

@@ -192,9 +192,8 @@ def test_weight_radii_hold_for_every_corner_and_one_is_attained():
     w, true = np.array([1.0, 1.0]), np.array([ratio, 1.0])
     moved = l1(tilt(p, w), tilt(p, true))
     radius = bounds.label_shift_tilt_radius(p, w, true, true)
-    assert (
-        moved == pytest.approx(radius) == pytest.approx(2 * math.tanh(math.log(4) / 4))
-    )
+    assert moved == pytest.approx(radius)
+    assert radius == pytest.approx(2 * math.tanh(math.log(4) / 4))
 
 
 def test_weight_radii_at_the_ends():
