@@ -1,12 +1,15 @@
 # What CI runs is what people run. Every target sets up what it needs.
 
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
 PEERS ?= bench-light
 CORE := setup.py pyproject.toml distfreeuq/_version.py $(wildcard src_c/*)
 
-.PHONY: demo test test-quick sanitize debug-test compilers verify verify-thorough lint type docs figures replicate bench bench-guard matrix dist wheels clean
+# An environment that could not be finished is not there: the next call begins anew.
+.DELETE_ON_ERROR:
+
+.PHONY: demo test test-quick sanitize debug-test compilers verify verify-thorough lint type docs figures replicate bench bench-guard matrix dist wheels same-python clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m distfreeuq demo
@@ -86,6 +89,14 @@ $(BIN)/python:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 10) and 'distfreeuq needs Python 3.10 or newer')"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check --upgrade pip
+
+# An environment that is there already, of another version, is not what PYTHON= asks for.
+ifeq ($(origin PYTHON),command line)
+$(VENV)/installed: | same-python
+endif
+
+same-python: $(BIN)/python
+	@$(PYTHON) -c "import sys; print(*sys.version_info[:2])" | $(BIN)/python -c "import sys; sys.exit(sys.stdin.read().split() != [*map(str, sys.version_info[:2])] and '$(VENV) has another Python: make clean first, or give VENV=.venv-other too')"
 
 # The editable install builds the compiled core in place; it is done again when the core changes.
 $(VENV)/installed: $(BIN)/python $(CORE)

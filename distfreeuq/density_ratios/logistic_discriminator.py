@@ -121,10 +121,12 @@ class LogisticLearner:
         if design.size > _MOST_FOR_INFERENCE or n < 5 * p:
             return None, None
         import statsmodels.api as sm
+        from statsmodels.tools.sm_exceptions import ModelWarning
 
         varies = np.append(design[:, :-1].any(axis=0), True)
         with warnings.catch_warnings():  # separated samples are recognised below
-            warnings.simplefilter("ignore")
+            warnings.simplefilter("ignore", ModelWarning)
+            warnings.simplefilter("ignore", RuntimeWarning)
             model = sm.GLM(
                 self.rows.labels, design[:, varies], family=sm.families.Binomial()
             )

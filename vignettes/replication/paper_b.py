@@ -67,6 +67,7 @@ def gaussian_draws(seed: int, n_train: int = 300, n: int = 2000) -> Gaussians:
     n labelled source rows and n target rows calibrate; the target's labels are used
     for the calibration on the target alone.
     """
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier
 
     scenario = scenarios.covariance_shift_gaussians()
@@ -79,7 +80,7 @@ def gaussian_draws(seed: int, n_train: int = 300, n: int = 2000) -> Gaussians:
     train, source, target = slice(n_train), slice(n_train, None), slice(n)
     network = MLPClassifier((8,), alpha=0.0, max_iter=300, random_state=seed)
     with warnings.catch_warnings():  # stopped early on purpose: it is to be wrong
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore", ConvergenceWarning)
         network.fit(x[train], labels[train])
     score = network.predict_proba
     estimated = dfu.density_ratio(x[source], x_target[target], method="mlp", rng=seed)
