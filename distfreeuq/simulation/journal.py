@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from os import PathLike
@@ -11,12 +10,10 @@ from types import TracebackType
 from typing import Any, BinaryIO, NoReturn
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.arrays import describe
+from distfreeuq._base.arrays import describe, shortened
 from distfreeuq.exceptions import InputError
-from distfreeuq.simulation.replicates import text_of
-
-_FORMAT = "distfreeuq-simulation-1"
-_OPENING = f'{{"format": "{_FORMAT}"'.encode()
+from distfreeuq.simulation import journal_lines as lines
+from distfreeuq.simulation.journal_lines import Damaged
 
 
 class Journal:
@@ -38,6 +35,7 @@ class Journal:
         self.path = _checked(path)
         self.header: dict[str, Any] | None = None
         self.done: dict[int, dict[str, float]] = {}
+        self._salt = ""  # the header's digest, once there is one
         self._file: BinaryIO = open(self.path, "a+b")  # noqa: SIM115
         try:
             self._lock()
@@ -61,13 +59,14 @@ class Journal:
 
     def begin(self, header: Mapping[str, Any]) -> None:
         """Write the header of a new file; raise for a file of another simulation."""
-        header = json.loads(_line(header))  # as it reads back
+        header = lines.read_object(lines.encode(header))  # as it reads back
         if self.header is None:
-            self._write({"format": _FORMAT, **header})
+            self._salt = self._write({"format": lines.FORMATS[-1], **header})
             return
         for key, value in header.items():
-            if self.header.get(key) != value:
-                told = f"{key} {self.header.get(key)!r} where this one has {value!r}"
+            kept = self.header.get(key)
+            if lines.encode({key: kept}) != lines.encode({key: value}):  # NaN is NaN
+                told = f"{key} {describe(kept)} where this one has {describe(value)}"
                 self._invalid("a file of the same simulation, or a new one", told)
 
     def append(self, replicate: int, quantities: Mapping[str, float]) -> None:
@@ -75,9 +74,11 @@ class Journal:
         self._write({"replicate": replicate, "quantities": dict(quantities)})
         self.done[replicate] = dict(quantities)
 
-    def _write(self, document: Mapping[str, Any]) -> None:
-        self._file.write(_line(document) + b"\n")
+    def _write(self, document: Mapping[str, Any]) -> str:
+        line, digest = lines.sealed(lines.encode(document), self._salt)
+        self._file.write(line)
         self._file.flush()
+        return digest
 
     def _lock(self) -> None:
         try:
@@ -94,40 +95,52 @@ class Journal:
     def _read(self) -> None:
         self._file.seek(0)
         content = self._file.read()
-        whole = content.rfind(b"\n") + 1
-        opening = content[: len(_OPENING)]
-        if not _OPENING.startswith(opening):
+        if not any(
+            content.startswith(opening) or opening.startswith(content)
+            for opening in lines.OPENINGS
+        ):
             self._invalid("a file that simulate has written, or a new one", "another")
         # what follows the last newline was being written when the run was killed
+        whole = content.rfind(b"\n") + 1
+        if whole:
+            self._read_lines(content[: whole - 1].split(b"\n"))
         self._file.truncate(whole)
-        lines = content[:whole].splitlines()
-        if not lines:
-            return
-        self.header = self._parsed(lines[0], 1)
-        for number, line in enumerate(lines[1:], start=2):
-            row = self._parsed(line, number)
+
+    def _read_lines(self, found: list[bytes]) -> None:
+        """Read a header and replicates, each of which may stand there twice."""
+        for number, line in enumerate(found, start=1):
+            is_header = number == 1
             try:
-                replicate = int(row["replicate"])
-                found = {str(k): float(v) for k, v in row["quantities"].items()}
-            except (KeyError, TypeError, ValueError, AttributeError):
-                self._invalid("made of lines of replicates", f"line {number}")
-            if _line(self.done.get(replicate, found)) != _line(found):  # NaN is NaN
-                self._invalid("one with each replicate once", f"line {number}")
-            self.done[replicate] = found
+                (self._read_header if is_header else self._read_replicate)(line)
+            except Damaged as error:
+                self._invalid(
+                    "a file with the lines that simulate wrote",
+                    f"line {number} {error}",
+                    "" if is_header else "; without that line its replicate runs again",
+                )
 
-    def _parsed(self, line: bytes, number: int) -> dict[str, Any]:
-        try:
-            document = json.loads(line)
-        except ValueError:
-            document = None
-        if not isinstance(document, dict):
-            self._invalid("made of lines of JSON", f"{line[:40]!r} in line {number}")
-        return document
+    def _read_header(self, line: bytes) -> None:
+        if not line.startswith(lines.OPENINGS[0]):
+            line, self._salt = lines.unsealed(line, "")
+        self.header = lines.read_object(line)
+        if type(self.header.get("seed")) is not int or self.header["seed"] < 0:
+            raise Damaged("without a seed")
 
-    def _invalid(self, must: str, got: str) -> NoReturn:
+    def _read_replicate(self, line: bytes) -> None:
+        if self._salt or lines.has_digest(line):
+            line, _ = lines.unsealed(line, self._salt)
+        replicate, quantities = lines.read_replicate(line)
+        others = next(iter(self.done.values()), quantities)
+        if others.keys() != quantities.keys():
+            raise Damaged("with other quantities than the lines before it")
+        known = self.done.setdefault(replicate, quantities)
+        if lines.encode(known) != lines.encode(quantities):  # NaN is NaN
+            raise Damaged("with another result of a replicate before it")
+
+    def _invalid(self, must: str, got: str, more: str = "") -> NoReturn:
         raise InputError(
             f"The 'file' parameter of simulate must be {must}. "
-            f"Got {got} instead ({str(self.path)!r})."
+            f"Got {got} instead ({shortened(repr(str(self.path)))}{more})."
         )
 
 
@@ -136,16 +149,11 @@ def _checked(path: Any) -> Path:
     if not isinstance(path, str | PathLike):
         args.invalid("file", must, describe(path))
     target = Path(os.fsdecode(path))
-    if "\0" in str(target) or target.is_dir() or not target.parent.is_dir():
-        args.invalid("file", must, repr(str(target)))
+    got = shortened(repr(str(target)))
+    try:
+        fits = "\0" not in str(target) and target.parent.is_dir()
+        if not fits or (target.exists() and not target.is_file()):
+            args.invalid("file", must, got)
+    except OSError as error:  # such as a name that is too long
+        args.invalid("file", must, f"{got} ({error.strerror})")
     return target
-
-
-def _line(document: Mapping[str, Any]) -> bytes:
-    """Return one line of JSON; floats read back exactly."""
-    return json.dumps(document, default=_plain).encode()
-
-
-def _plain(value: Any) -> Any:
-    """Return what JSON has a form for."""
-    return value.tolist() if hasattr(value, "tolist") else text_of(value)

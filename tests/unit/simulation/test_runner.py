@@ -292,9 +292,9 @@ def test_a_file_that_is_not_ours_is_refused_and_kept(tmp_path, content):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b"nonsense\n", "lines of JSON"),
-        (b'{"replicate": 1}\n', "lines of replicates"),
-        (b'{"replicate": 1, "quantities": {"mean": 0.0}}\n', "each replicate once"),
+        (b"nonsense\n", "whose digest is another"),
+        (b"\n", "whose digest is another"),
+        (b'{"replicate": 1, "quantities": {"mean": 0.0}}\n', "whose digest is another"),
     ],
 )
 def test_damaged_lines_are_refused(tmp_path, line, message):
@@ -302,8 +302,10 @@ def test_damaged_lines_are_refused(tmp_path, line, message):
     study(file, n_rep=3)
     with open(file, "ab") as open_file:
         open_file.write(line)
-    with pytest.raises(InputError, match=message):
+    before = file.read_bytes()
+    with pytest.raises(InputError, match=f"line 5 {message}.+'.+study.jsonl'"):
         study(file, n_rep=3)
+    assert file.read_bytes() == before
 
 
 def test_two_runs_cannot_write_to_one_file(tmp_path):
