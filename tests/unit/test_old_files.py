@@ -1,5 +1,6 @@
 """Files of earlier versions load, and give the numbers that they gave then."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq._base import format1, persistence
+from tests.files.write_format2 import numbers_of
 
 FOLDER = Path(__file__).parents[1] / "files" / "format1"
 FILES = sorted(path.stem for path in FOLDER.glob("*.npz") if path.stem != "recorded")
@@ -72,6 +74,39 @@ def test_an_old_file_is_saved_as_a_new_one(name, tmp_path):
     old = dfu.load(FOLDER / f"{name}.npz")
     old.save(tmp_path / "new.npz")
     assert str(dfu.load(tmp_path / "new.npz")) == str(old)
+
+
+FORMAT_2 = FOLDER.with_name("format2")
+SINCE_FORMAT_2 = sorted(
+    path.stem for path in FORMAT_2.glob("*.npz") if path.stem != "recorded"
+)
+
+
+@pytest.mark.parametrize("name", SINCE_FORMAT_2)
+def test_a_file_of_format_2_gives_the_numbers_of_its_day(name):
+    found = numbers_of(dfu.load(FORMAT_2 / f"{name}.npz"))
+    with np.load(FORMAT_2 / "recorded.npz") as record:
+        kept = [key for key in record.files if key.rpartition(".")[0] == name]
+        assert kept
+        for key in kept:
+            again = found[key.rpartition(".")[2]]
+            np.testing.assert_allclose(again, record[key], rtol=1e-9, err_msg=key)
+
+
+def test_there_is_a_file_of_every_kind_of_result():
+    def parts(value: Any) -> set[type]:
+        if isinstance(value, tuple):
+            return set().union(*map(parts, value))
+        if type(value) not in persistence._tags:
+            return set()
+        fields = [getattr(value, field.name) for field in dataclasses.fields(value)]
+        return {type(value)}.union(*map(parts, fields))
+
+    files = [dfu.load(FORMAT_2 / f"{name}.npz") for name in SINCE_FORMAT_2]
+    found = set().union(*map(parts, files))
+    missing = {cls.__name__ for cls in persistence._tags.keys() - found}
+    # of which no result is made
+    assert missing == {"Box", "Polytope", "BrierDecomposition"}
 
 
 def test_every_old_name_has_a_tag_of_its_own():

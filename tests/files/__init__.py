@@ -1,0 +1,1 @@
+"""Files of earlier versions, and how they were written."""
