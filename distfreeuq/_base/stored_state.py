@@ -17,7 +17,6 @@ written out of bounds. "*" stands for any size, and ... for any shape.
 """
 
 import math
-import sys
 from collections.abc import Callable, Mapping
 from types import EllipsisType
 from typing import Any, NoReturn, TypeAlias
@@ -33,8 +32,8 @@ State: TypeAlias = Mapping[str, Entry]
 
 _MOST_NAMES = 10**7
 """Classes or features: range(10**18) takes no place in a file, but fills the memory."""
-_ANY = 2**63
-"""One more than the largest integer that arrays hold."""
+_WHOLE = 2**53
+"""Integers below this one are floats as well, and a thousand of them have a sum."""
 
 
 def state_of(cls: type) -> dict[str, Entry]:
@@ -107,7 +106,7 @@ def masses(*shape: Size, single: bool = False) -> Entry:
     return floats(*shape, low=0.0, finite=True, single=single)
 
 
-def integers(*shape: Size, low: int = 0, below: str | int = _ANY) -> Entry:
+def integers(*shape: Size, low: int = 0, below: str | int = _WHOLE) -> Entry:
     """Allow int64 of this shape, at least `low`, and below a number or size."""
 
     def check(value: Any, sizes: Sizes) -> None:
@@ -198,9 +197,9 @@ def real(
         if value != value:
             require(nan, "a number that is not NaN")
             return
-        if abs(value) > sys.float_info.max:
-            infinite = not finite and type(value) is float
-            require(infinite, "a finite number")
+        if type(value) is int:
+            require(abs(value) < _WHOLE, "a number that a float holds exactly")
+        require(not finite or abs(value) < math.inf, "a finite number")
         inside = low <= value <= high
         inside = inside and (value > above or above == -math.inf)
         inside = inside and (value < below or below == math.inf)
@@ -225,7 +224,7 @@ def rate() -> Entry:
 
 
 def count(
-    size: str | None = None, *, low: int = 0, high: int | None = _ANY - 1
+    size: str | None = None, *, low: int = 0, high: int | None = _WHOLE - 1
 ) -> Entry:
     """Allow an integer from `low` to `high`; it is the size of this name, if any."""
 

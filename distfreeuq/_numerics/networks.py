@@ -185,7 +185,7 @@ class Network:
 
     _state: ClassVar[State] = {
         "center": floats("d", finite=True),
-        "scale": floats("d", finite=True),
+        "scale": floats("d", low=1e-170, nan=False),
         "hidden_weight": floats("d", "h", single=True),
         "hidden_bias": floats("h", single=True),
         "output_weight": floats("h", "k", single=True),

@@ -86,7 +86,7 @@ class CalibrationComparisonResult(Result):
     _state: ClassVar[State] = {
         "calibrators": several(text(), "C"),
         "methods": several(text(), "C"),
-        "metrics": several(text(), "J"),
+        "metrics": several(text(*TITLES), "J"),
         "values": floats("R", "C", "J"),
         "n_source": count(),
         "n_target": count(),

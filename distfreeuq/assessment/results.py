@@ -28,6 +28,7 @@ from distfreeuq._base.stored_state import (
 from distfreeuq.assessment.interval_rules import NEAR_ZERO
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.metrics.results import ReliabilityTable
+from distfreeuq.metrics.titles import TITLES
 from distfreeuq.results import Result
 
 if TYPE_CHECKING:
@@ -85,6 +86,9 @@ class CalibrationTest:
         "null_upper": real(nan=True, finite=False),
         "n_sim": count(),
     }
+
+    def _validate_state(self) -> None:
+        require(self.p_value * (self.n_sim + 1) > 0.99, "a share of the simulations")
 
 
 @register("assessment")
@@ -158,7 +162,7 @@ class AssessmentResult(Result):
     guarantee: Guarantee | NoGuarantee
 
     _state: ClassVar[State] = {
-        "metrics": several(text(), "J"),
+        "metrics": several(text(*TITLES), "J"),
         "estimates": floats("J"),
         "bias": floats("J"),
         "low": floats("J"),
@@ -180,8 +184,7 @@ class AssessmentResult(Result):
     def _validate_state(self) -> None:
         n_rows = len(self.by_class)
         require(n_rows in (0, len(self.classes)), "a row for each class, or none")
-        has_both = self.metrics[:1] and "ece" in self.metrics
-        require(has_both, "metrics with the ECE among them")
+        require("ece" in self.metrics, "metrics with the ECE among them")
         require(len(set(self.metrics)) == len(self.metrics), "different metrics")
 
     def __repr__(self) -> str:
@@ -342,7 +345,7 @@ class ComparisonResult(Result):
 
     _state: ClassVar[State] = {
         "names": several(text(), "C"),
-        "metrics": several(text(), "J"),
+        "metrics": several(text(*TITLES), "J"),
         "estimates": floats("C", "J"),
         "differences": floats("C", "J"),
         "low": floats("C", "J"),

@@ -67,7 +67,7 @@ def bin_tables(by_bin: tuple[Size, ...], table: tuple[Size, ...]) -> State:
         "counts": table_of_counts(*table),
         "bin_counts": integers(*by_bin),
         "frequencies": share,
-        "radius": floats(*by_bin, low=0.0),
+        "radius": floats(*by_bin, low=0.0, nan=False),
         "low": share,
         "high": share,
         "mean_probs": share,
@@ -181,6 +181,10 @@ class BinningResult(Result):
     }
 
     def _validate_state(self) -> None:
+        counted = self.bin_counts.sum(axis=0).max(initial=0)
+        require(counted <= self.n, "no more rows in bins than rows")
+        if isinstance(self.guarantee, Guarantee):
+            require(self.guarantee.confidence is not None, "a stated confidence")
         if self.shift is not None:
             radii = (self.shift.source_radius, self.shift.weight_radius)
             same = all(radius.shape == self.radius.shape for radius in radii)

@@ -107,7 +107,7 @@ class ClasswiseTemperatureResult(CalibrationResult):
     _state: ClassVar[State] = {
         "temperatures": floats("K", low=0.0),
         "inverse_temperatures": masses("K"),
-        "std_err": floats("K"),
+        "std_err": floats("K", low=0.0),
         "counts": integers("K"),
         "status": integers("K", below=len(NOTES)),
         "shared_temperature": real(0.0, nan=True, finite=False),

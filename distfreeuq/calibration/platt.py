@@ -78,7 +78,7 @@ class PlattResult(CalibrationResult):
     _state: ClassVar[State] = {
         "coef": floats("K", "K", finite=True),
         "bias": floats("K", finite=True),
-        "std_err": floats(...),
+        "std_err": floats(..., low=0.0),
         "ridge": real(0.0),
         "smoothing": flag(),
     }

@@ -87,7 +87,7 @@ class TemperatureResult(CalibrationResult):
     _state: ClassVar[State] = {
         "temperature": real(0.0, nan=True, finite=False),
         "inverse_temperature": real(0.0),
-        "std_err": real(nan=True, finite=False),
+        "std_err": real(0.0, nan=True, finite=False),
         "at_bound": maybe(text("low", "high")),
         "bounds": pair(real(0.0), real(0.0)),
     }
@@ -117,7 +117,7 @@ class TemperatureResult(CalibrationResult):
     def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
         tops, _, _ = describe_rows(matrix)
         one_group = np.zeros(matrix.shape[0], dtype=np.int64)
-        alpha = np.array([self.inverse_temperature])
+        alpha = np.array([self.inverse_temperature], dtype=np.float64)
         return scaled_softmax(matrix, tops, one_group, alpha)
 
     def to_frame(self) -> pd.DataFrame:

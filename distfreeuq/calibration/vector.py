@@ -85,7 +85,7 @@ class VectorResult(CalibrationResult):
     _state: ClassVar[State] = {
         "scale": floats("K", finite=True),
         "bias": floats("K", finite=True),
-        "std_err": floats(2, "K"),
+        "std_err": floats(2, "K", low=0.0),
         "ridge": real(0.0),
     }
 

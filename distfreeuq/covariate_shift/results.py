@@ -150,6 +150,9 @@ class CovariateShiftCalibrationResult(Result):
         n_rows = self.rows.n_calibration
         require(self.sample_weight.size == n_rows, "a weight of each calibration row")
         require(self.calibration.classes == self.classes, "a calibrator of its classes")
+        n_features = None if self.features is None else len(self.features)
+        learnt = None if self.feature_map is None else len(self.feature_map.features)
+        require(n_features == learnt, "as many features as the map has")
 
     def __repr__(self) -> str:
         """Return one line."""

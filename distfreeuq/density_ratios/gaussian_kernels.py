@@ -48,7 +48,7 @@ class KernelRatio:
 
     _state: ClassVar[State] = {
         "center": floats("d", finite=True),
-        "scale": floats("d", finite=True),
+        "scale": floats("d", low=1e-170, nan=False),
         "kernels": floats("b", "d", finite=True),
         "theta": floats("b", low=0.0, finite=True),
         "bandwidth": real(above=0.0),

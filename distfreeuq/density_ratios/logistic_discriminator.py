@@ -49,7 +49,7 @@ class LinearDiscriminator:
 
     _state: ClassVar[State] = {
         "center": floats("d", finite=True),
-        "scale": floats("d", finite=True),
+        "scale": floats("d", low=1e-170, nan=False),
         "coef": floats("d", finite=True),
         "intercept": real(),
         "glm_coef": maybe(floats("d")),

@@ -22,6 +22,9 @@ _MOST_FOR_TREES = 6
 _BLOCK_ENTRIES = 1 << 21
 
 
+_FARTHEST = 1e150
+
+
 @register("neighbor-ratio")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NeighborRatio:
@@ -45,9 +48,9 @@ class NeighborRatio:
 
     _state: ClassVar[State] = {
         "center": floats("d", finite=True),
-        "scale": floats("d", finite=True),
-        "source": floats("n", "d", finite=True),
-        "target": floats("m", "d", finite=True),
+        "scale": floats("d", low=1e-170, nan=False),
+        "source": floats("n", "d", low=-_FARTHEST, high=_FARTHEST, nan=False),
+        "target": floats("m", "d", low=-_FARTHEST, high=_FARTHEST, nan=False),
         "n_neighbors": count(low=1),
     }
 
@@ -62,7 +65,10 @@ class NeighborRatio:
 
     def ratio(self, x: FloatMatrix) -> FloatArray:
         """Return q(x)/p(x) as estimated, shape (n,)."""
-        rows = (x - self.center) / self.scale
+        with np.errstate(over="ignore"):
+            rows = (x - self.center) / self.scale
+        # so far away that all rows are equally far, and squares are still finite
+        rows = np.clip(rows, -_FARTHEST, _FARTHEST)
         counts = _count(self.source, self.target, rows, self.n_neighbors)
         return _ratio(*counts, len(self.source), len(self.target))
 

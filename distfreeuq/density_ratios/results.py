@@ -13,7 +13,7 @@ from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import (
     State,
     column_names,
-    masses,
+    floats,
     part,
     proportion,
     require,
@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from statsmodels.iolib.summary import Summary
+
+
+# Beyond what rows can tell, and small enough for sums of squares.
+_LARGEST = 1e150
 
 
 @register("density-ratio")
@@ -103,10 +107,10 @@ class DensityRatioResult(Result):
     _state: ClassVar[State] = {
         "method": text(),
         "model": part(DiscriminatorRatio, KernelRatio, NeighborRatio),
-        "source_weight": masses("n"),
-        "target_weight": masses("m"),
-        "source_ratio": masses("n"),
-        "target_ratio": masses("m"),
+        "source_weight": floats("n", low=0.0, high=_LARGEST, nan=False),
+        "target_weight": floats("m", low=0.0, high=_LARGEST, nan=False),
+        "source_ratio": floats("n", low=0.0, high=_LARGEST, nan=False),
+        "target_ratio": floats("m", low=0.0, high=_LARGEST, nan=False),
         "conditioning": part(Conditioning),
         "held_out": text(),
         "auc": part(Auc),

@@ -55,7 +55,7 @@ class BiasCorrectedTemperature:
     bias: FloatArray
 
     _state: ClassVar[State] = {
-        "slope": real(),
+        "slope": real(-1e100, 1e100),
         "bias": floats("K", nan=False),
     }
 

@@ -14,7 +14,7 @@ import numpy as np
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import State, count, flag, table_of_counts
+from distfreeuq._base.stored_state import State, count, flag, require, table_of_counts
 from distfreeuq._numerics.row_sums import (
     class_sums,
     column_sums,
@@ -52,6 +52,11 @@ class Confusion:
         "m": count(low=1),
         "soft": flag(),
     }
+
+    def _validate_state(self) -> None:
+        totals = (self.joint.sum(), self.target.sum())
+        agree = np.allclose(totals, (self.n, self.m), rtol=1e-4)
+        require(agree, "sums over all rows")
 
     @property
     def matrix(self) -> FloatMatrix:

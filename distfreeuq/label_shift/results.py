@@ -110,9 +110,9 @@ class WeightSolution:
     target_prior: FloatArray
 
     _state: ClassVar[State] = {
-        "raw": floats("K"),
-        "label_weight": floats("K", low=0.0),
-        "target_prior": floats("K", low=0.0),
+        "raw": floats("K", nan=False),
+        "label_weight": floats("K", low=0.0, nan=False),
+        "target_prior": floats("K", low=0.0, nan=False),
     }
 
 
@@ -230,6 +230,10 @@ class LabelShiftResult(Result):
 
     def _validate_state(self) -> None:
         require(self.known or self.moments is not None, "a moment estimate")
+        require(self.source_counts.sum() == self.n, "as many rows as classes have")
+        if self.samples is not None:
+            shape = (len(self.samples.probs), len(self.samples.probs_target))
+            require(shape == (self.n, self.m), "the rows that were counted")
 
     def __repr__(self) -> str:
         """Return one line."""

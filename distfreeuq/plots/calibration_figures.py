@@ -125,8 +125,10 @@ def isotonic_curves(fit: IsotonicResult, *, ax: Axes | None = None) -> Axes:
     names = list(dict.fromkeys(frame["class"]))
     ax = new_axes(ax, width=4.6, height=4.4, grid="both")
     ax.plot([0, 1], [0, 1], **NOMINAL)
+    # not by ==, which finds no class called None
+    numbers = frame["class"].map({name: i for i, name in enumerate(names)}.get)
     for i, name in enumerate(names):
-        curve = frame[frame["class"] == name]
+        curve = frame[numbers == i]
         x = [0.0, *curve["knot"], 1.0]
         y = [curve["value"].iloc[0], *curve["value"], curve["value"].iloc[-1]]
         few = len(names) <= len(CYCLE)

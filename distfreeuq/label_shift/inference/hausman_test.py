@@ -19,7 +19,7 @@ import numpy as np
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import State, count, floats, real
+from distfreeuq._base.stored_state import State, count, floats, real, require
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.row_sums import column_sums
 from distfreeuq.label_shift.bcts import FLOOR, BiasCorrectedTemperature
@@ -69,6 +69,9 @@ class HausmanTest:
         "p_value": real(above=0.0, high=1.0),
         "n_draws": count(),
     }
+
+    def _validate_state(self) -> None:
+        require(self.p_value * (self.n_draws + 1) > 0.99, "a share of the draws")
 
     @property
     def floor(self) -> float:

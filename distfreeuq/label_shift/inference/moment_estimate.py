@@ -23,7 +23,7 @@ import numpy as np
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import State, count, floats, masses
+from distfreeuq._base.stored_state import State, count, floats, masses, require
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.row_sums import class_sums, column_sums
@@ -46,6 +46,11 @@ _TOLD = 1e-6
 
 # So many rows' phi are in memory at a time.
 _BLOCK = 8192
+
+
+# Weights are below the number of rows, and solutions of what is nearly singular not far
+# beyond: a search for the end of an interval would not find that of larger ones.
+_LARGEST = 1e100
 
 
 @register("moment-estimate")
@@ -78,13 +83,16 @@ class MomentEstimate:
     m: int
 
     _state: ClassVar[State] = {
-        "prior": floats("K"),
-        "source_prior": masses("K"),
-        "class_variance": floats("K", "K"),
-        "target_variance": floats("K"),
+        "prior": floats("K", low=-_LARGEST, high=_LARGEST, nan=False),
+        "source_prior": floats("K", low=0.0, high=1.0, nan=False),
+        "class_variance": floats("K", "K", low=0.0),
+        "target_variance": floats("K", low=0.0),
         "counts": masses("K"),
         "m": count(low=1),
     }
+
+    def _validate_state(self) -> None:
+        require((self.counts == np.floor(self.counts)).all(), "counts of rows")
 
     @property
     def n(self) -> float:

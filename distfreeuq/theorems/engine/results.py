@@ -15,6 +15,7 @@ from distfreeuq._base.stored_state import (
     part,
     proportion,
     real,
+    require,
     several,
     text,
 )
@@ -177,6 +178,12 @@ class TheoremResult(Result):
         "error": proportion(),
         "guarantee": part(Guarantee),
     }
+
+    def _validate_state(self) -> None:
+        names = [theorem.name for theorem in self.theorems]
+        judged = {claim.theorem for claim in self.claims if not claim.control}
+        require(len(set(names)) == len(names) > 0, "theorems of different names")
+        require(judged == set(names), "claims of every theorem")
 
     def __repr__(self) -> str:
         """Return one line."""

@@ -83,7 +83,7 @@ CASES = [
     (proportion(), [0, 1, 0.5], [-0.1, 1.1, NAN]),
     (proportion(nan=True), [NAN], [INF]),
     (rate(), [0.5, 5e-324], [0, 1, 0.0, 1.0, NAN, "0.5"]),
-    (count(), [0, np.int64(7), 2**63 - 1], [-1, 1.0, True, 2**63, None]),
+    (count(), [0, np.int64(7), 2**53 - 1], [-1, 1.0, True, 2**53, None]),
     (count("K"), [3], [4, 2]),
     (count(low=1, high=None), [1, 2**70], [0]),
     (flag(), [True, np.False_], [0, 1, None, "True"]),

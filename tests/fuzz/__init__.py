@@ -1,0 +1,1 @@
+"""Fuzzing of everything public, and of files."""

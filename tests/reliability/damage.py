@@ -1,0 +1,94 @@
+"""What becomes of damaged and forged files: counts by outcome, one file at a time."""
+
+import collections
+import faulthandler
+import sys
+import tempfile
+from pathlib import Path
+
+import distfreeuq as dfu
+from distfreeuq import InputError
+from tests.reliability.exercises import exercise
+from tests.reliability.forging import forgeries
+from tests.unit.base.test_persistence import assert_same
+
+MASKS = (0x01, 0x80, 0xFF)
+"""By which every byte is changed in turn: the lowest bit, the highest, and all."""
+_HANGS_AFTER = 120.0
+
+Counts = collections.Counter[str]
+
+
+def damage_bytes(
+    path: Path, *, every: int = 1, masks: tuple[int, ...] = MASKS
+) -> Counts:
+    """Change every byte of a file, one by one; count what `load` makes of it."""
+    whole, saved, counts = path.read_bytes(), dfu.load(path), Counts()
+    with scratch() as file:
+        for position in range(0, len(whole), every):
+            for mask in masks:
+                changed = bytearray(whole)
+                changed[position] ^= mask
+                file.write_bytes(changed)
+                counts[_outcome_of_damage(file, saved)] += 1
+        for length in range(0, len(whole), every):
+            file.write_bytes(whole[:length])
+            counts[_outcome_of_damage(file, saved)] += 1
+    return counts
+
+
+def _outcome_of_damage(file: Path, saved: object) -> str:
+    try:
+        found = dfu.load(file)
+    except InputError:
+        return "refused"
+    except Exception as error:
+        return f"foreign error: {error!r}"
+    try:
+        assert_same(found, saved)
+    except AssertionError:
+        return "wrong result"
+    return "same result"
+
+
+def forge_file(path: Path, *, every: int = 1, start: int = 0) -> Counts:
+    """Load every forgery of a file, and do everything with those that are taken."""
+    counts = Counts()
+    with scratch() as file:
+        for number, (told, content) in enumerate(forgeries(path)):
+            if number % every != start:
+                continue
+            file.write_bytes(content)
+            faulthandler.dump_traceback_later(_HANGS_AFTER, exit=True)
+            print(f"{path.stem} {told}", file=sys.stderr, flush=True)
+            counts[_outcome_of_forgery(file, told)] += 1
+            faulthandler.cancel_dump_traceback_later()
+    return counts
+
+
+def _outcome_of_forgery(file: Path, told: str) -> str:
+    try:
+        fit = dfu.load(file)
+    except InputError:
+        return "refused"
+    except Exception as error:
+        return f"foreign error: {told}: load: {error!r}"
+    errors = exercise(fit)
+    if errors:
+        first, error = next(iter(errors.items()))
+        return f"foreign error: {told}: {first}: {error}"
+    return "taken, harmless"
+
+
+class scratch:
+    """A file in a folder that goes away, in memory where there is such a folder."""
+
+    def __enter__(self) -> Path:
+        memory = Path("/dev/shm")
+        self.folder = tempfile.TemporaryDirectory(
+            dir=memory if memory.is_dir() else None
+        )
+        return Path(self.folder.name, "file")
+
+    def __exit__(self, *error: object) -> None:
+        self.folder.cleanup()
