@@ -9,7 +9,7 @@ CORE := setup.py pyproject.toml distfreeuq/_version.py $(wildcard src_c/*)
 # An environment that could not be finished is not there: the next call begins anew.
 .DELETE_ON_ERROR:
 
-.PHONY: demo test test-quick sanitize debug-test compilers verify verify-thorough lint type docs figures replicate bench bench-guard matrix dist wheels same-python clean
+.PHONY: demo test test-quick sanitize debug-test compilers reliability verify verify-thorough lint type docs figures replicate bench bench-guard matrix dist wheels same-python clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m distfreeuq demo
@@ -37,6 +37,10 @@ compilers: $(VENV)/installed
 # make matrix ONLY="3.13 oldest" QUICK=1
 matrix: $(VENV)/installed
 	$(BIN)/python -m tests.matrix $(foreach set,$(ONLY),--only $(set)) $(if $(QUICK),--quick)
+
+# Every byte of a file of every kind, every forgery, a hundred kills of each writer.
+reliability: $(VENV)/installed
+	$(BIN)/python -m tests.reliability
 
 verify: $(VENV)/installed
 	$(BIN)/python -m distfreeuq verify --fast --jobs -1

@@ -1,7 +1,7 @@
 """Write the files of `format2`: a small result of every kind, and what it gives.
 
-They were written once, by the version that began the format, and are never written
-again: ``python -m tests.files.write_format2 FOLDER`` is how.
+``python -m tests.files.write_format2 FOLDER`` wrote them. Once a release has begun the
+format they are never written again; new kinds are added.
 """
 
 import sys
@@ -57,6 +57,9 @@ def results() -> dict[str, Any]:
         "label-conditional-confidence": dfu.label_conditional_conformal(
             PROBS, LABELS, alpha=0.5, confidence=0.6, randomized=False
         ),
+        "grouped": dfu.split_conformal(
+            PROBS, LABELS, alpha=0.3, groups=["north", "south"] * 20, rng=0
+        ),
         "label-shift-known": dfu.label_shift_conformal(
             PROBS, LABELS, [0.5, 1.0, 1.5], alpha=0.3, rng=0
         ),
@@ -77,6 +80,7 @@ def results() -> dict[str, Any]:
         ),
         "sets": sets,
         "coverage": sets.evaluate(LABELS[:9]),
+        "coverage-by-group": sets.evaluate(LABELS[:9], groups=[0, 1, 1] * 3),
         "bbse": bbse,
         "bbse-soft": dfu.bbse(PROBS, LABELS, TARGET, soft=True),
         "rlls": dfu.rlls(PROBS, LABELS, TARGET),
@@ -145,6 +149,8 @@ def numbers_of(fit: Any) -> dict[str, Any]:
         if fit.score.uses_uniforms and fit.randomized and fit.row_key is None:
             options = {"rng": 0}
         found["predict"] = fit.predict(PROBS, *weights, **options).mask
+    elif isinstance(fit, dfu.GroupedConformalResult):
+        found["predict"] = fit.predict(PROBS, ["north", "south"] * 20).mask
     elif isinstance(fit, dfu.BinningResult | dfu.IsotonicResult):
         found["predict"] = fit.predict(TWO if len(fit.classes) == 2 else PROBS)
     elif isinstance(fit, dfu.CalibrationResult):

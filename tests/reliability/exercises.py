@@ -40,6 +40,11 @@ def exercises(fit: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
         if weights:
             yield "threshold_for", lambda: fit.threshold_for([0.5, 9.0])
             yield "by ratio", lambda: fit.predict(probs, features=X[:N], rng=0)
+    if isinstance(fit, dfu.GroupedConformalResult):
+        groups = [fit.names[i % len(fit.names)] for i in range(N)]
+        yield "predict", lambda: fit.predict(probs, groups, rng=0)
+        yield "p_values", lambda: fit.p_values(probs, groups, rng=0)
+        yield "items", lambda: [fit[name] for name in fit.names]
     if isinstance(fit, dfu.PredictionSets):
         yield "labels", fit.labels
         yield "index", lambda: (fit[0], fit[::2], len(fit))
