@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import read_only
+from distfreeuq.scenarios import parameter_checks
 from distfreeuq.scenarios.finite import FiniteScenario
 from distfreeuq.scenarios.gaussian import GaussianLabelShift
 from distfreeuq.scenarios.label_shift_scenario import LabelShiftScenario
@@ -45,6 +47,28 @@ class AtomicLabelShift(LabelShiftScenario):
     source_prior: FloatArray
     target_prior: FloatArray
 
+    def __post_init__(self) -> None:
+        """Check the parameters, and make them read-only."""
+        args = Arguments(type(self).__name__)
+        p = parameter_checks.proportions(args, self.source_prior, "source_prior")
+        parameter_checks.store(
+            self,
+            description=parameter_checks.words(args, self.description),
+            source_prior=p,
+            target_prior=parameter_checks.proportions(
+                args, self.target_prior, "target_prior", p.size
+            ),
+            means=parameter_checks.means(args, self.means, p.size),
+            at_zero=args.vector(
+                self.at_zero,
+                "at_zero",
+                "numbers from 0 to less than 1",
+                length=p.size,
+                low=0.0,
+                high=float(np.nextafter(1.0, 0.0)),
+            ),
+        )
+
     @property
     def n_features(self) -> int:
         """Number of features d."""
@@ -63,8 +87,10 @@ class AtomicLabelShift(LabelShiftScenario):
         """Return ln p(x | y) up to a term common to a row, shape (n, K)."""
         offsets = 0.5 * (self.means**2).sum(axis=1)
         elsewhere = x @ self.means.T - offsets + np.log1p(-self.at_zero)
-        zero = (x == 0.0).all(axis=1, keepdims=True)
-        log_density: FloatMatrix = np.where(zero, np.log(self.at_zero), elsewhere)
+        zero = (x == 0.0).all(axis=1, keepdims=True) & self.at_zero.any()
+        with np.errstate(divide="ignore"):  # a class without an atom: -inf
+            atoms = np.log(self.at_zero)
+        log_density: FloatMatrix = np.where(zero, atoms, elsewhere)
         return log_density
 
 

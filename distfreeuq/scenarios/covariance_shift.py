@@ -9,8 +9,8 @@ from scipy import special
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
-from distfreeuq._base.arrays import read_only
 from distfreeuq.references import PAMPARI_ERMON_2020
+from distfreeuq.scenarios import parameter_checks
 from distfreeuq.scenarios.scenario import Domain, Scenario, Shift, check_domain
 
 _NODES = np.linspace(-9.0, 9.0, 1801)  # standard deviations of x_1
@@ -46,6 +46,27 @@ class GaussianCovariateShift(Scenario):
     slope: float
     intercept: float
 
+    def __post_init__(self) -> None:
+        """Check the parameters, and make them read-only."""
+        args = Arguments(type(self).__name__)
+        source = parameter_checks.covariance(
+            args, self.source_covariance, "source_covariance"
+        )
+        target = parameter_checks.covariance(
+            args, self.target_covariance, "target_covariance"
+        )
+        if source.shape != target.shape:
+            must = f"of shape {source.shape}, as the source's"
+            args.invalid("target_covariance", must, f"shape {target.shape}")
+        parameter_checks.store(
+            self,
+            description=parameter_checks.words(args, self.description),
+            source_covariance=source,
+            target_covariance=target,
+            slope=parameter_checks.coefficient(args, self.slope, "slope"),
+            intercept=parameter_checks.coefficient(args, self.intercept, "intercept"),
+        )
+
     @property
     def shift(self) -> Shift:
         """What differs between the domains: p(x)."""
@@ -66,7 +87,8 @@ class GaussianCovariateShift(Scenario):
         """The largest density ratio q(x) / p(x), `inf` where it is unbounded."""
         if np.linalg.eigvalsh(self._contrast()).min() < 0.0:
             return np.inf
-        return float(np.exp(self._log_ratio_at_zero()))
+        with np.errstate(over="ignore"):
+            return float(np.exp(self._log_ratio_at_zero()))
 
     def prior(self, domain: Domain) -> FloatArray:
         """Return the class proportions of the source or the target, shape (2,)."""
@@ -80,6 +102,7 @@ class GaussianCovariateShift(Scenario):
 
     def covariance(self, domain: Domain) -> FloatMatrix:
         """Return the covariance of the features, shape (d, d)."""
+        check_domain(Arguments("covariance"), domain)
         source = domain == "source"
         return self.source_covariance if source else self.target_covariance
 
@@ -100,7 +123,8 @@ class GaussianCovariateShift(Scenario):
     def density_ratio_of(self, x: FloatMatrix) -> FloatArray:
         """Return q(x) / p(x) for checked rows (n, d), shape (n,)."""
         squares = np.einsum("nd,de,ne->n", x, self._contrast(), x)
-        ratio: FloatArray = np.exp(self._log_ratio_at_zero() - 0.5 * squares)
+        with np.errstate(over="ignore"):  # beyond the floats: inf
+            ratio: FloatArray = np.exp(self._log_ratio_at_zero() - 0.5 * squares)
         return ratio
 
     def _contrast(self) -> FloatMatrix:
@@ -151,27 +175,15 @@ def covariance_shift_gaussians(
     (3.203, [0.455, 0.545])
     """
     args = Arguments("covariance_shift_gaussians")
-    source = _covariance(args, source_covariance, "source_covariance")
-    target = _covariance(args, target_covariance, "target_covariance")
+    source = parameter_checks.covariance(args, source_covariance, "source_covariance")
+    target = parameter_checks.covariance(args, target_covariance, "target_covariance")
     if source.shape != target.shape:
         must = f"of shape {source.shape}, as the source's"
         args.invalid("target_covariance", must, f"shape {target.shape}")
     return GaussianCovariateShift(
         description=f"Gaussians of changed covariance, {PAMPARI_ERMON_2020}, 3",
-        source_covariance=read_only(source),
-        target_covariance=read_only(target),
-        slope=args.number(slope, "slope", "a finite number", low=-1e6, high=1e6),
-        intercept=args.number(
-            intercept, "intercept", "a finite number", low=-1e6, high=1e6
-        ),
+        source_covariance=source,
+        target_covariance=target,
+        slope=parameter_checks.coefficient(args, slope, "slope"),
+        intercept=parameter_checks.coefficient(args, intercept, "intercept"),
     )
-
-
-def _covariance(args: Arguments, value: ArrayLike, parameter: str) -> FloatMatrix:
-    matrix = args.features(value, parameter).astype(np.float64)
-    must = "a positive definite matrix (d, d)"
-    if matrix.shape[0] != matrix.shape[1]:
-        args.invalid(parameter, must, f"shape {matrix.shape}")
-    if not np.allclose(matrix, matrix.T) or np.linalg.eigvalsh(matrix).min() <= 0.0:
-        args.invalid(parameter, must, f"{matrix.tolist()}")
-    return matrix

@@ -8,7 +8,8 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
-from distfreeuq._base.arrays import read_only
+from distfreeuq._base.arrays import describe, read_only
+from distfreeuq.scenarios import parameter_checks
 from distfreeuq.scenarios.scenario import Domain, Scenario, Shift, check_domain
 
 _SAME = 1e-12
@@ -44,9 +45,12 @@ class FiniteScenario(Scenario):
     def __post_init__(self) -> None:
         """Raise for tables that are no distributions, or that no shift relates."""
         args = Arguments(type(self).__name__)
+        parameter_checks.words(args, self.description)
         for name in ("points", "source", "target"):
-            matrix = args.features(getattr(self, name), name).astype(np.float64)
+            matrix = parameter_checks.bounded(args, getattr(self, name), name)
             object.__setattr__(self, name, read_only(matrix))
+        if len(self.points) == 0:
+            args.invalid("points", "at least one", "none")
         if len(np.unique(self.points, axis=0)) < len(self.points):
             args.invalid("points", "distinct", "a point twice")
         for name in ("source", "target"):
@@ -55,7 +59,7 @@ class FiniteScenario(Scenario):
             if table.shape != self.source.shape or len(table) != len(self.points):
                 args.invalid(name, must, f"shape {table.shape}")
             if table.min() < 0.0 or abs(table.sum() - 1.0) > _SAME:
-                args.invalid(name, must, f"{table.tolist()}")
+                args.invalid(name, must, describe(table.tolist()))
         if (self.source.sum(axis=1) == 0.0).any():
             args.invalid("source", "positive somewhere in every row", "a row of zeros")
         if self._kind() is None:
@@ -81,6 +85,7 @@ class FiniteScenario(Scenario):
 
     def joint(self, domain: Domain) -> FloatMatrix:
         """Return P(X = point, Y = class), shape (A, K)."""
+        check_domain(Arguments("joint"), domain)
         return self.source if domain == "source" else self.target
 
     def prior(self, domain: Domain) -> FloatArray:
@@ -110,7 +115,8 @@ class FiniteScenario(Scenario):
 
     def density_ratio_of(self, x: FloatMatrix) -> FloatArray:
         """Return q(x) / p(x) for checked rows (n, d), shape (n,)."""
-        ratio = self.target.sum(axis=1) / self.source.sum(axis=1)
+        with np.errstate(over="ignore"):  # beyond the floats: inf
+            ratio = self.target.sum(axis=1) / self.source.sum(axis=1)
         of_rows: FloatArray = ratio[self._point_of(x, "density_ratio")]
         return of_rows
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq.references import PODKOPAEV_RAMDAS_2021
+from distfreeuq.scenarios import parameter_checks
 from distfreeuq.scenarios.label_shift_scenario import LabelShiftScenario
 from distfreeuq.scenarios.scenario import Domain, sample_labels
 
@@ -38,6 +40,24 @@ class GaussianLabelShift(LabelShiftScenario):
     covariance: FloatMatrix
     source_prior: FloatArray
     target_prior: FloatArray
+
+    def __post_init__(self) -> None:
+        """Check the parameters, and make them read-only."""
+        args = Arguments(type(self).__name__)
+        p = parameter_checks.proportions(args, self.source_prior, "source_prior")
+        parameter_checks.store(
+            self,
+            description=parameter_checks.words(args, self.description),
+            source_prior=p,
+            target_prior=parameter_checks.proportions(
+                args, self.target_prior, "target_prior", p.size
+            ),
+            means=parameter_checks.means(args, self.means, p.size),
+            covariance=parameter_checks.covariance(args, self.covariance, "covariance"),
+        )
+        if self.covariance.shape[0] != self.means.shape[1]:
+            must = f"of shape ({self.means.shape[1]}, {self.means.shape[1]})"
+            args.invalid("covariance", must, f"shape {self.covariance.shape}")
 
     @property
     def n_features(self) -> int:

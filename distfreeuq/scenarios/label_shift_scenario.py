@@ -46,8 +46,13 @@ class LabelShiftScenario(Scenario):
     def posterior_of(self, x: FloatMatrix, domain: Domain) -> FloatMatrix:
         """Return p(y | x) for checked rows (n, d), shape (n, K)."""
         logits = self._log_joint(x, domain)
-        logits -= logits.max(axis=1, keepdims=True)
-        probs = np.exp(logits)
+        peaks = logits.max(axis=1, keepdims=True)
+        # where the domain has no rows nothing is known but the class proportions
+        probs = np.where(
+            np.isfinite(peaks),
+            np.exp(logits - np.where(np.isfinite(peaks), peaks, 0.0)),
+            self.prior(domain),
+        )
         posterior: FloatMatrix = probs / probs.sum(axis=1, keepdims=True)
         return posterior
 
@@ -55,7 +60,10 @@ class LabelShiftScenario(Scenario):
         """Return q(x) / p(x) for checked rows (n, d), shape (n,)."""
         source = special.logsumexp(self._log_joint(x, "source"), axis=1)
         target = special.logsumexp(self._log_joint(x, "target"), axis=1)
-        ratio: FloatArray = np.exp(target - source)
+        difference = np.full_like(target, -np.inf)
+        np.subtract(target, source, out=difference, where=np.isfinite(target))
+        with np.errstate(over="ignore"):  # beyond the floats: inf
+            ratio: FloatArray = np.exp(difference)
         return ratio
 
     def _log_joint(self, x: FloatMatrix, domain: Domain) -> FloatMatrix:

@@ -17,6 +17,7 @@ from distfreeuq._base.array_types import (
     RandomState,
 )
 from distfreeuq._base.random_streams import stream
+from distfreeuq.scenarios import parameter_checks
 
 Domain = Literal["source", "target"]
 Shift = Literal["none", "label", "covariate", "concept"]
@@ -120,7 +121,8 @@ class Scenario(ABC):
         source, target = self.prior("source"), self.prior("target")
         present = source > 0.0
         weights: FloatArray = np.where(target > 0.0, np.inf, 0.0)
-        weights[present] = target[present] / source[present]
+        with np.errstate(over="ignore"):  # beyond the floats: inf, as without rows
+            weights[present] = target[present] / source[present]
         return weights
 
     def sample(
@@ -202,7 +204,8 @@ class Scenario(ABC):
         """Return checked rows (n, d), and the shape that they had."""
         array = args.array(x, "x", "features")
         many = array.ndim > 2
-        rows = args.features(array.reshape(-1, array.shape[-1]) if many else x, "x")
+        rows = array.reshape(prod(array.shape[:-1]), array.shape[-1]) if many else x
+        rows = parameter_checks.bounded(args, rows, "x")
         if rows.shape[1] != self.n_features:
             args.invalid("x", f"of shape (..., {self.n_features})", shape_text(array))
         return rows, array.shape[:-1] if many else rows.shape[:1]
