@@ -10,6 +10,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq.metrics.titles import TITLES
+from distfreeuq.plots import figure_arguments
 from distfreeuq.plots.style import (
     BLUE,
     CYCLE,
@@ -20,6 +21,7 @@ from distfreeuq.plots.style import (
     ShownFigure,
     legend_above,
     new_axes,
+    shown_name,
 )
 
 if TYPE_CHECKING:
@@ -51,6 +53,9 @@ def reliability_diagram(
     Empty bins are not drawn. The histogram below shows the share of the rows' weight,
     and where mean confidence and accuracy of all rows stand.
     """
+    figure_arguments.result(
+        Arguments("reliability_diagram"), table, "table", "ReliabilityTable"
+    )
     kind = Arguments("reliability_diagram").choice(kind, "kind", ["bars", "curve"])
     frame = table.to_frame()
     used = frame[frame["weight"] > 0.0]
@@ -154,6 +159,9 @@ def metric_comparison(
     -----
     Each row names the metric itself. Without a bootstrap there are no intervals.
     """
+    args = Arguments("metric_comparison")
+    figure_arguments.result(args, result, "result", "ComparisonResult")
+    metric = args.choice(metric, "metric", result.metrics)
     j = result.metrics.index(metric)
     y = np.arange(len(result.names))
     ax = new_axes(ax, height=1.4 + 0.4 * len(y), grid="x")
@@ -166,14 +174,14 @@ def metric_comparison(
             ax.hlines(c, low, high, color=color, linewidth=1.5)
         ax.plot(difference, c, MARKERS[c % len(MARKERS)], color=color)
     names = [
-        f"{name} ({value:.4f})"
+        f"{shown_name(name)} ({value:.4f})"
         for name, value in zip(result.names, result.estimates[:, j], strict=True)
     ]
     ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.set_yticks(y, names)
     ax.set_ylim(len(y) - 0.5, -0.5)
     what = TITLES[metric]
-    ax.set_xlabel(f"{what} less that of {result.names[0]}")
+    ax.set_xlabel(f"{what} less that of {shown_name(result.names[0])}")
     how = ""
     if result.n_boot:
         how = f", {100 * result.level:g}% paired intervals"
@@ -196,6 +204,9 @@ def calibration_comparison(
     metric : str
     ax : matplotlib Axes, optional
     """
+    args = Arguments("calibration_comparison")
+    figure_arguments.result(args, result, "result", "CalibrationComparisonResult")
+    metric = args.choice(metric, "metric", result.metrics)
     j = result.metrics.index(metric)
     mean, sd = result.mean[:, j], np.nan_to_num(result.sd[:, j])
     methods = list(dict.fromkeys(result.methods))
@@ -222,7 +233,7 @@ def calibration_comparison(
             va="center",
             fontsize="small",
         )
-    ax.set_yticks(y, result.line_names())
+    ax.set_yticks(y, [shown_name(name) for name in result.line_names()])
     ax.set_ylim(float(y[-1]) + 0.6, -0.6)
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from distfreeuq.plots.style import BLUE, CYCLE, GRAY, MARKERS, NOMINAL, new_axes
+from distfreeuq._base.arguments import Arguments
+from distfreeuq.plots import figure_arguments
+from distfreeuq.plots.style import (
+    BLUE,
+    CYCLE,
+    GRAY,
+    MARKERS,
+    NOMINAL,
+    new_axes,
+    shown_name,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,10 +40,12 @@ def reliability_bins(fit: BinningResult, *, ax: Axes | None = None) -> Axes:
     per bin, horizontal bars are the bins, grey columns their shares of the rows (right
     axis), and hatched bins have no rows. With several, a marker's area is the share.
     """
+    figure_arguments.result(Arguments("reliability_bins"), fit, "fit", "BinningResult")
     ax = new_axes(ax, width=5.4, height=4.6, grid="both")
     ax.plot([0, 1], [0, 1], label="calibrated", **NOMINAL)
     frame = fit.to_frame()
-    if fit.mode == "top-label" or (len(fit.classes) == 2 and "left" in frame):
+    of_one = fit.mode == "canonical" and len(fit.classes) == 2 and "left" in frame
+    if fit.mode == "top-label" or of_one:
         _one_probability(fit, frame, ax)
     else:
         _several_probabilities(fit, frame, ax)
@@ -120,7 +132,7 @@ def _several_probabilities(fit: BinningResult, frame: pd.DataFrame, ax: Axes) ->
             alpha=0.6 if few else 0.15,
         )
         size = 20 + 300 * n[there] / max(1, int(n.sum()))
-        label = str(name) if few else ("every class" if k == 0 else None)
+        label = shown_name(name) if few else ("every class" if k == 0 else None)
         marker = MARKERS[k % len(MARKERS)] if few else "o"
         ax.scatter(
             x, y[there], s=size, color=color, marker=marker, alpha=0.7, label=label

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from distfreeuq._base.arguments import Arguments
+from distfreeuq.plots import figure_arguments
 from distfreeuq.plots.style import (
     BLUE,
     CYCLE,
@@ -15,6 +17,7 @@ from distfreeuq.plots.style import (
     ORANGE,
     log_scale,
     new_axes,
+    shown_name,
 )
 
 if TYPE_CHECKING:
@@ -39,6 +42,9 @@ def calibration_parameters(fit: CalibrationResult, *, ax: Axes | None = None) ->
     The dashed line is the value that leaves the logits as they are. Hollow markers have
     no standard error: they stand at a bound, or share another's parameter.
     """
+    figure_arguments.result(
+        Arguments("calibration_parameters"), fit, "fit", "CalibrationResult"
+    )
     frame = fit.to_frame()
     names = list(dict.fromkeys(frame["parameter"]))
     ax = new_axes(ax)
@@ -65,7 +71,7 @@ def calibration_parameters(fit: CalibrationResult, *, ax: Axes | None = None) ->
     by = next((column for column in ("class", "group") if column in frame), "")
     ticks = first[by] if by else first["parameter"]
     if len(first) <= MAX_TICKS:
-        ax.set_xticks(np.arange(len(first)), [str(tick) for tick in ticks])
+        ax.set_xticks(np.arange(len(first)), [shown_name(tick) for tick in ticks])
     if names == ["temperature"]:
         log_scale(ax, "y")
     ax.set_xlabel(by)
@@ -89,6 +95,9 @@ def reliability_change(fit: CalibrationResult, *, ax: Axes | None = None) -> Axe
     -----
     A marker per occupied bin; its area is the share of rows in the bin.
     """
+    figure_arguments.result(
+        Arguments("reliability_change"), fit, "fit", "CalibrationResult"
+    )
     frame = fit.reliability()
     ax = new_axes(ax, width=4.6, height=4.4, grid="both")
     ax.plot([0, 1], [0, 1], label="calibrated", **NOMINAL)
@@ -121,6 +130,7 @@ def isotonic_curves(fit: IsotonicResult, *, ax: Axes | None = None) -> Axes:
     fit : IsotonicResult
     ax : matplotlib Axes, optional
     """
+    figure_arguments.result(Arguments("isotonic_curves"), fit, "fit", "IsotonicResult")
     frame = fit.to_frame()
     names = list(dict.fromkeys(frame["class"]))
     ax = new_axes(ax, width=4.6, height=4.4, grid="both")
@@ -138,7 +148,7 @@ def isotonic_curves(fit: IsotonicResult, *, ax: Axes | None = None) -> Axes:
             color=CYCLE[i] if few else BLUE,
             linestyle=LINES[i] if few else "-",
             alpha=1.0 if few else 0.3,
-            label=f"class {name}" if few else None,
+            label=f"class {shown_name(name)}" if few else None,
         )
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 1.02)

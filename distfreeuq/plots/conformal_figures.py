@@ -10,8 +10,20 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
-from distfreeuq.plots.style import BLUE, CYCLE, LINES, MARKERS, NOMINAL, RED, new_axes
+from distfreeuq._base.arrays import describe
+from distfreeuq.plots import figure_arguments
+from distfreeuq.plots.style import (
+    BLUE,
+    CYCLE,
+    LINES,
+    MARKERS,
+    NOMINAL,
+    RED,
+    new_axes,
+    shown_name,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +34,10 @@ if TYPE_CHECKING:
     from distfreeuq.conformal.sets import PredictionSets
 
 
+# Points of a grid in each direction, beyond which no screen shows them.
+_MOST_GRID = 5000
+
+
 def calibration_scores(fit: ConformalResult, *, ax: Axes | None = None) -> Axes:
     """Draw the calibration scores' distribution function and the threshold.
 
@@ -30,6 +46,9 @@ def calibration_scores(fit: ConformalResult, *, ax: Axes | None = None) -> Axes:
     fit : ConformalResult
     ax : matplotlib Axes, optional
     """
+    figure_arguments.result(
+        Arguments("calibration_scores"), fit, "fit", "ConformalResult"
+    )
     ax = new_axes(ax)
     levels = np.arange(1, fit.n + 1) / (fit.n + 1)
     ax.step(fit.scores, levels, where="post", color=BLUE, label="calibration scores")
@@ -61,12 +80,15 @@ def grouped_scores(fit: GroupedConformalResult, *, ax: Axes | None = None) -> Ax
     ax : matplotlib Axes, optional
         The first six groups are drawn.
     """
+    figure_arguments.result(
+        Arguments("grouped_scores"), fit, "fit", "GroupedConformalResult"
+    )
     ax = new_axes(ax)
     shown = list(zip(fit.names, fit.fits, strict=True))[: len(CYCLE)]
     colors, lines = CYCLE[: len(shown)], LINES[: len(shown)]
     for (name, one), color, line in zip(shown, colors, lines, strict=True):
         levels = np.arange(1, one.n + 1) / (one.n + 1)
-        what = f"{name} (n = {one.n})"
+        what = f"{shown_name(name)} (n = {one.n})"
         ax.step(
             one.scores, levels, where="post", color=color, linestyle=line, label=what
         )
@@ -91,6 +113,9 @@ def set_sizes(
     result : PredictionSets or CoverageResult
     ax : matplotlib Axes, optional
     """
+    figure_arguments.result(
+        Arguments("set_sizes"), result, "result", "PredictionSets", "CoverageResult"
+    )
     counts = getattr(result, "size_counts", None)
     if counts is None:
         counts = np.bincount(result.sizes, minlength=len(result.classes) + 1)  # type: ignore[union-attr]
@@ -119,6 +144,9 @@ def class_coverage(result: CoverageResult, *, ax: Axes | None = None) -> Axes:
     result : CoverageResult
     ax : matplotlib Axes, optional
     """
+    figure_arguments.result(
+        Arguments("class_coverage"), result, "result", "CoverageResult"
+    )
     frame = result.to_frame()
     frame = frame[(frame["stratum"] == "class") & (frame["n"] > 0)]
     y = np.arange(len(frame))
@@ -131,7 +159,8 @@ def class_coverage(result: CoverageResult, *, ax: Axes | None = None) -> Axes:
         ax.axvline(result.nominal, **NOMINAL)
         title += f" (dashed: nominal {result.nominal:g})"
     names = [
-        f"{name} ({n})" for name, n in zip(frame["value"], frame["n"], strict=True)
+        f"{shown_name(name)} ({n})"
+        for name, n in zip(frame["value"], frame["n"], strict=True)
     ]
     ax.set_yticks(y, names)
     ax.set_ylim(len(frame) - 0.5, -0.5)
@@ -152,6 +181,9 @@ def coverage_by_method(
         What each method's sets achieved, on the same rows.
     ax : matplotlib Axes, optional
     """
+    args = Arguments("coverage_by_method")
+    shown = figure_arguments.mapping(args, results, "results", "CoverageResult")
+    figure_arguments.results(args, list(shown.values()), "results", "CoverageResult")
     ax = new_axes(ax, height=1.3 + 0.45 * len(results), grid="x")
     for row, result in enumerate(results.values()):
         below = result.coverage - result.interval[0]
@@ -173,7 +205,7 @@ def coverage_by_method(
     if first.nominal is not None:
         ax.axvline(first.nominal, **NOMINAL)
         title += f" (dashed: nominal {first.nominal:g})"
-    ax.set_yticks(np.arange(len(results)), list(results))
+    ax.set_yticks(np.arange(len(results)), [shown_name(name) for name in results])
     ax.set_ylim(len(results) - 0.5, -0.5)
     ax.set_xlabel("coverage")
     ax.set_title(title, fontsize="medium")
@@ -196,7 +228,9 @@ def coverage_against_alpha(
     -----
     The band is each level's exact binomial interval. Sizes have the axis on the right.
     """
-    levels = np.asarray(alphas, dtype=np.float64)
+    args = Arguments("coverage_against_alpha")
+    figure_arguments.results(args, results, "results", "CoverageResult")
+    levels = figure_arguments.curve(args, alphas, "alphas", length=len(results))
     coverage = np.array([result.coverage for result in results])
     low, high = np.array([result.interval for result in results]).T
     sizes = np.array([result.mean_size for result in results])
@@ -252,14 +286,27 @@ def prediction_regions(
     of its labels'; sets of several labels are hatched; empty sets are white. Uniforms
     are 1/2 everywhere.
     """
-    xy = np.asarray(points, dtype=np.float64)
-    numbers = np.asarray(labels, dtype=np.int64)
+    args = Arguments("prediction_regions")
+    figure_arguments.result(args, fit, "fit", "ConformalResult")
+    if "CovariateShiftConformalResult" in figure_arguments.names_of(fit):
+        must = "one whose sets do not depend on weights of the points"
+        args.invalid("fit", must, "a CovariateShiftConformalResult")
+    if not callable(classifier):
+        must = "a function from points to probabilities"
+        args.invalid("classifier", must, describe(classifier))
+    n_grid = args.count(n_grid, "n_grid", low=2, high=_MOST_GRID)
+    xy = args.features(points, "points").astype(np.float64)
+    if xy.shape[0] == 0 or xy.shape[1] != 2:
+        args.invalid("points", "of shape (n, 2) with n >= 1", f"shape {xy.shape}")
+    figure_arguments.curve(args, xy.ravel(), "points")
     names = list(fit.classes)
+    numbers = args.labels(labels, range(len(names)), len(xy))
     margin = 0.05 * np.ptp(xy, axis=0)
     low, high = xy.min(axis=0) - margin, xy.max(axis=0) + margin
     sides = [np.linspace(low[d], high[d], n_grid) for d in range(2)]
     grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
-    sets = fit.predict(classifier(grid), uniforms=np.full(len(grid), 0.5))
+    probs = args.new_probs(classifier(grid), fit.classes, "classifier")
+    sets = fit.predict(probs, uniforms=np.full(len(grid), 0.5))
 
     colors = np.array([to_rgb(CYCLE[k % len(CYCLE)]) for k in range(len(names))])
     share = sets.mask / np.maximum(sets.sizes, 1)[:, None]
@@ -289,7 +336,7 @@ def prediction_regions(
             ax.text(
                 float(x),
                 float(y),
-                f"{{{name}}}",
+                f"{{{shown_name(name)}}}",
                 weight="bold",
                 ha="center",
                 va="center",
@@ -305,7 +352,7 @@ def prediction_regions(
             marker=MARKERS[k % len(MARKERS)],
             edgecolor="black",
             linewidth=0.5,
-            label=f"label {name}",
+            label=f"label {shown_name(name)}",
             zorder=2,
         )
     ax.set_xlabel("x1")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from distfreeuq._base.arguments import Arguments
+from distfreeuq.plots import figure_arguments
 from distfreeuq.plots.simulation_figures import loss_curves
 from distfreeuq.plots.style import NOMINAL
 
@@ -27,6 +29,9 @@ def feature_learning_losses(fit: FeatureMapResult, *, ax: Axes | None = None) ->
     -----
     The dashed line is the loss of a discriminator that knows nothing, ln 2.
     """
+    figure_arguments.result(
+        Arguments("feature_learning_losses"), fit, "fit", "FeatureMapResult"
+    )
     frame = fit.to_frame()
     curves = {
         "classifier": frame["classifier_loss"],

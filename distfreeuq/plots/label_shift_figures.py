@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distfreeuq.plots.style import BLUE, NOMINAL, new_axes
+from distfreeuq._base.arguments import Arguments
+from distfreeuq.plots import figure_arguments
+from distfreeuq.plots.style import BLUE, NOMINAL, new_axes, shown_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +29,9 @@ def label_shift_weights(fit: LabelShiftResult, *, ax: Axes | None = None) -> Axe
     Intervals without an upper end run off the axis; a weight that is infinite or not
     identified has no point.
     """
+    figure_arguments.result(
+        Arguments("label_shift_weights"), fit, "fit", "LabelShiftResult"
+    )
     frame = fit.to_frame()
     y = np.arange(len(frame))
     weight = frame["weight"].to_numpy(dtype=np.float64)
@@ -39,7 +44,7 @@ def label_shift_weights(fit: LabelShiftResult, *, ax: Axes | None = None) -> Axe
         ax.hlines(y, low, np.minimum(high, edge), color=BLUE, linewidth=1.5)
     there = np.isfinite(weight)
     ax.plot(weight[there], y[there], "o", color=BLUE)
-    ax.set_yticks(y, [str(name) for name in frame["class"]])
+    ax.set_yticks(y, [shown_name(name) for name in fit.classes])
     ax.set_ylim(len(frame) - 0.5, -0.5)
     ax.set_xlim(0.0, edge)
     ax.set_xlabel("weight q / p")

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
+from distfreeuq._base.arguments import SMALLEST, Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray
+from distfreeuq.plots import figure_arguments
 from distfreeuq.plots.style import (
     BLUE,
     CYCLE,
@@ -17,6 +19,7 @@ from distfreeuq.plots.style import (
     legend_above,
     log_scale,
     new_axes,
+    shown_name,
 )
 from distfreeuq.simulation.results import standard_error
 
@@ -44,9 +47,14 @@ def coverage_histogram(
     -----
     The kind of figure of Podkopaev and Ramdas (2021), 1(c) and 1(d).
     """
+    args = Arguments("coverage_histogram")
+    given = figure_arguments.mapping(args, coverages, "coverages", "coverages")
     values: dict[str, FloatArray] = {
-        name: np.asarray(v, dtype=np.float64) for name, v in coverages.items()
+        name: figure_arguments.curve(args, v, "coverages") for name, v in given.items()
     }
+    if not values or any(sample.size == 0 for sample in values.values()):
+        args.invalid("coverages", "one or more, of at least one repetition", "none")
+    nominal = args.number(nominal, "nominal", "a number from 0 to 1", low=0.0, high=1.0)
     edges = np.histogram_bin_edges(np.concatenate(list(values.values())), bins=36)
     ax = new_axes(ax, height=1.1 + 0.85 * len(values), grid="x")
     for row, sample in enumerate(values.values()):
@@ -66,7 +74,7 @@ def coverage_histogram(
             va="center",
         )
     ax.axvline(nominal, **NOMINAL)
-    ax.set_yticks(np.arange(len(values)) - 0.35, list(values))
+    ax.set_yticks(np.arange(len(values)) - 0.35, [shown_name(name) for name in values])
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     ax.set_ylim(len(values) - 0.9, -1.0)
@@ -91,7 +99,11 @@ def replicate_histogram(
         What it is, for the label.
     ax : matplotlib Axes, optional
     """
-    sample = np.asarray(values, dtype=np.float64)
+    args = Arguments("replicate_histogram")
+    what = figure_arguments.words(args, what, "what")
+    sample = figure_arguments.curve(args, values, "values", infinite=True)
+    if sample.size == 0:
+        args.invalid("values", "of at least one replicate", "none")
     finite = sample[np.isfinite(sample)]
     ax = new_axes(ax)
     levels, counts = np.unique(finite, return_counts=True)
@@ -135,7 +147,8 @@ def excess_risk(
         Curves that the excess should stay below.
     ax : matplotlib Axes, optional
     """
-    return bounds_against_n(n, excess, bounds, what="excess risk", ax=ax)
+    args = Arguments("excess_risk")
+    return _against_n(args, n, excess, "excess", bounds, "excess risk", ax)
 
 
 def bounds_against_n(
@@ -160,7 +173,35 @@ def bounds_against_n(
         What the errors are of, for the labels.
     ax : matplotlib Axes, optional
     """
-    sizes, draws = np.asarray(n), np.asarray(errors, dtype=np.float64)
+    args = Arguments("bounds_against_n")
+    what = figure_arguments.words(args, what, "what")
+    return _against_n(args, n, errors, "errors", bounds, what, ax)
+
+
+def _against_n(
+    args: Arguments,
+    n: ArrayLike,
+    errors: ArrayLike,
+    parameter: str,
+    bounds: Mapping[str, ArrayLike],
+    what: str,
+    ax: Axes | None,
+) -> Axes:
+    sizes = figure_arguments.curve(args, n, "n", low=SMALLEST)
+    if sizes.size == 0:
+        args.invalid("n", "at least one size", "none")
+    draws = args.features(errors, parameter).astype(np.float64)
+    if draws.shape[0] != sizes.size:
+        must = f"of shape ({sizes.size}, R), a row per size"
+        args.invalid(parameter, must, f"shape {draws.shape}")
+    figure_arguments.curve(args, draws.ravel(), parameter)
+    given = figure_arguments.mapping(args, bounds, "bounds", "curves")
+    curves = {
+        name: figure_arguments.curve(
+            args, curve, "bounds", length=sizes.size, infinite=True
+        )
+        for name, curve in given.items()
+    }
     ax = new_axes(ax, grid="both")
     quantiles = np.quantile(draws, [0.05, 0.5, 0.95, 1.0], axis=1)
     ax.fill_between(
@@ -168,9 +209,9 @@ def bounds_against_n(
     )
     ax.plot(sizes, quantiles[1], color=BLUE, label=f"{what}, median and 5-95%")
     ax.plot(sizes, quantiles[3], ".", color=BLUE, label="largest of all draws")
-    for i, (name, curve) in enumerate(bounds.items()):
+    for i, (name, curve) in enumerate(curves.items()):
         color, line = CYCLE[(i + 1) % len(CYCLE)], LINES[(i + 1) % len(LINES)]
-        ax.plot(sizes, curve, color=color, linestyle=line, label=name)
+        ax.plot(sizes, curve, color=color, linestyle=line, label=shown_name(name))
     log_scale(ax, "x")
     log_scale(ax, "y")
     ax.set_xlabel("calibration rows")
@@ -196,10 +237,14 @@ def loss_curves(
         Labels of the axes.
     ax : matplotlib Axes, optional
     """
+    args = Arguments("loss_curves")
+    what = figure_arguments.words(args, what, "what")
+    step = figure_arguments.words(args, step, "step")
+    given = figure_arguments.mapping(args, losses, "losses", "losses")
     ax = new_axes(ax, grid="both")
     length = 0
-    for i, (name, values) in enumerate(losses.items()):
-        curve = np.asarray(values, dtype=np.float64)
+    for i, (name, values) in enumerate(given.items()):
+        curve = figure_arguments.curve(args, values, "losses", infinite=True)
         length = max(length, curve.size)
         last = f", last {curve[-1]:.3g}" if curve.size else ""
         ax.plot(
@@ -207,7 +252,7 @@ def loss_curves(
             curve,
             color=CYCLE[i % len(CYCLE)],
             linestyle=LINES[i % len(LINES)],
-            label=name + last,
+            label=shown_name(name) + last,
         )
     ax.set_xlim(left=0, right=max(1, length))
     ax.set_xlabel(step)

@@ -14,6 +14,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from distfreeuq._base.arguments import Arguments
+from distfreeuq._base.arrays import describe
+from distfreeuq._base.printing import class_name
+
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, GRAY = "#CC79A7", "#56B4E9", "#7F7F7F"
 CYCLE = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY)
@@ -22,6 +26,12 @@ MARKERS = "os^Dv*"
 
 NOMINAL: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1.2}
 MAX_TICKS = 24
+
+# A side of 65,536 pixels is more than matplotlib draws.
+_LARGEST_SIDE = 500.0
+
+MOST_BARS = 10_000
+"""Bins of a histogram, beyond which no screen shows them."""
 
 
 class ShownFigure(Figure):
@@ -46,7 +56,25 @@ class ShownAxes(Axes):
 def new_axes(
     ax: Axes | None, *, width: float = 6.0, height: float = 3.8, grid: str = "y"
 ) -> Axes:
-    """Return the Axes to draw on, in the house style."""
+    """Return the Axes to draw on, in the house style.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes, optional
+        None: those of a new figure.
+    width, height : float
+        Of a new figure, in inches.
+    grid : {"x", "y", "both"}
+        Lines across which axis.
+    """
+    args = Arguments("new_axes")
+    if ax is not None and not isinstance(ax, Axes):
+        args.invalid("ax", "a matplotlib Axes, or None", describe(ax))
+    grid = args.choice(grid, "grid", ["x", "y", "both"])
+    must = f"inches, from 1 to {_LARGEST_SIDE:g}"
+    width = args.number(width, "width", must, low=1.0, high=_LARGEST_SIDE)
+    height = args.number(height, "height", must, low=1.0)
+    height = min(height, _LARGEST_SIDE)  # of figures with a row per class
     if ax is None:
         figure = ShownFigure(figsize=(width, height), dpi=120, layout="constrained")
         ax = figure.add_subplot(axes_class=ShownAxes)
@@ -55,6 +83,11 @@ def new_axes(
     ax.grid(visible=True, axis=grid, color="0.9", linewidth=0.8)  # type: ignore[arg-type]
     ax.tick_params(length=3)
     return ax
+
+
+def shown_name(name: Any) -> str:
+    """Return a name as figures show it: on one line, its dollars no mathematics."""
+    return class_name(name).replace("$", r"\$")
 
 
 def log_scale(ax: Axes, which: str) -> None:

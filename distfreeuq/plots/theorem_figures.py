@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from distfreeuq._base.arguments import Arguments
+from distfreeuq.plots import figure_arguments
 from distfreeuq.plots.style import BLUE, GRAY, ORANGE, RED, new_axes
 
 if TYPE_CHECKING:
@@ -38,6 +40,9 @@ def theorem_checks(result: TheoremResult, *, ax: Axes | None = None) -> Axes:
     per experiment, that of its claim nearest to violation, as the distance from the
     claim in tolerances: to the left of 0 is violated.
     """
+    figure_arguments.result(
+        Arguments("theorem_checks"), result, "result", "TheoremResult"
+    )
     frame = result.to_frame()
     if len(result.theorems) == 1:
         return _one_theorem(result, frame, ax)
@@ -57,6 +62,9 @@ def search_designs(result: SearchResult, *, ax: Axes | None = None) -> Axes:
     A row per design, the distance of its probability from what is claimed: to the left
     of 0 is violated. Dots are exact; lines are intervals from fresh draws.
     """
+    figure_arguments.result(
+        Arguments("search_designs"), result, "result", "SearchResult"
+    )
     frame = result.to_frame()
     ax = new_axes(ax, width=7.0, height=1.3 + _ROW * len(frame), grid="x")
     side = np.where(frame["sense"] == "<=", -1.0, 1.0)

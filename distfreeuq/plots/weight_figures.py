@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike
 from distfreeuq._numerics.sample_weights import effective_sample_size
+from distfreeuq.plots import figure_arguments
 from distfreeuq.plots.style import (
     BLUE,
+    MOST_BARS,
     NOMINAL,
     ORANGE,
     legend_above,
@@ -41,9 +44,15 @@ def importance_weights(
     1 without shift. The second curve is the share of the total weight that rows with
     weights up to there carry: late and steep means that few rows decide.
     """
-    values = np.asarray(weights, dtype=np.float64)
+    args = Arguments("importance_weights")
+    n_bins = args.count(n_bins, "n_bins", low=1, high=MOST_BARS)
+    values = figure_arguments.curve(args, weights, "weights", low=0.0)
+    if values.size == 0 or values.max() == 0.0:
+        must = "weights of which some are positive"
+        args.invalid("weights", must, "none" if values.size == 0 else "all zero")
     ess = effective_sample_size(values)
-    relative = values / values.mean()
+    relative = values / values.max()  # first, so that no sum is beyond the range
+    relative = relative / relative.mean()
     ax = new_axes(ax)
     ax.hist(relative, bins=n_bins, color=BLUE, alpha=0.8)
     ax.axvline(1.0, **NOMINAL)
@@ -81,6 +90,9 @@ def density_ratio_weights(
     target's bar at weight w is w times the source's: target rows far to the right of
     all source rows are where no reweighting can help.
     """
+    args = Arguments("density_ratio_weights")
+    figure_arguments.result(args, fit, "fit", "DensityRatioResult")
+    n_bins = args.count(n_bins, "n_bins", low=1, high=MOST_BARS)
     frame = fit.to_frame()
     logs = np.log10(frame["weight"].to_numpy())
     low, high = min(-0.5, float(logs.min())), max(0.5, float(logs.max()))
