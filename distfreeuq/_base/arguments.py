@@ -143,6 +143,13 @@ class Arguments:
             self.invalid(parameter, f"an integer of at most {high}", describe(value))
         return int(value)
 
+    def jobs(self, value: Any) -> int:
+        """Return the number of worker processes, -1 for as many as there are cores."""
+        integral = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not integral or value == 0:
+            self.invalid("n_jobs", "an integer other than 0", describe(value))
+        return int(value)
+
     def choice(self, value: Any, parameter: str, options: Iterable[str]) -> str:
         """Return one of the options."""
         options = list(options)

@@ -144,6 +144,8 @@ def assess(
     n_boot = args.count(n_boot, "n_boot", low=0)
     n_sim = args.count(n_sim, "n_sim", low=0)
     level = args.probability(level, "level")
+    n_jobs = args.jobs(n_jobs)
+    progress = args.flag(progress, "progress")
     measures = read_measures(
         args, probs, labels, n_bins, how, event, predicted, sample_weight, classes
     )

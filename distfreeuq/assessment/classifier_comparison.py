@@ -15,7 +15,7 @@ from distfreeuq._base.array_types import (
     FloatMatrix,
     RandomState,
 )
-from distfreeuq._base.arrays import read_only
+from distfreeuq._base.arrays import describe, read_only
 from distfreeuq._base.random_streams import stream
 from distfreeuq.assessment.bootstrap import resample
 from distfreeuq.assessment.data import read_measures
@@ -105,11 +105,22 @@ def compare(
     n_bins, how = check_bins(args, n_bins, scheme, closed)
     n_boot = args.count(n_boot, "n_boot", low=0)
     level = args.probability(level, "level")
+    n_jobs = args.jobs(n_jobs)
+    progress = args.flag(progress, "progress")
     given, truth = _split_off_labels(args, classifiers, labels)
     several = _named(args, given, names)
     measures = [
         read_measures(
-            args, probs, truth, n_bins, how, event, None, sample_weight, classes
+            args,
+            probs,
+            truth,
+            n_bins,
+            how,
+            event,
+            None,
+            sample_weight,
+            classes,
+            parameter="classifiers",
         )
         for probs in several.values()
     ]
@@ -193,17 +204,19 @@ def _named(
     must = "probabilities of at least two (for one there is assess)"
     if len(given) == 1 and isinstance(given[0], Mapping):
         if names is not None:
-            args.invalid("names", "left out where a mapping has names", f"{names!r}")
+            args.invalid("names", "left out where a mapping has names", describe(names))
         several = {str(name): probs for name, probs in given[0].items()}
     else:
         one_list = len(given) == 1 and isinstance(given[0], list | tuple)
         matrices = list(given[0] if one_list else given)
         wanted = [_letter(i) for i in range(len(matrices))]
         if names is not None:
-            wanted = [str(name) for name in names]
+            wanted = list(names) if isinstance(names, list | tuple) else []
+        if not all(isinstance(name, str) for name in wanted):
+            wanted = []
         if len(set(wanted)) != len(matrices) or len(wanted) != len(matrices):
             must_names = f"{len(matrices)} different names, one per classifier"
-            args.invalid("names", must_names, f"{names!r}")
+            args.invalid("names", must_names, describe(names))
         several = dict(zip(wanted, matrices, strict=True))
     if len(several) < 2:
         args.invalid("classifiers", must, "one" if several else "none")

@@ -20,6 +20,8 @@ def read_measures(
     predicted: ArrayLike | None,
     sample_weight: ArrayLike | None,
     classes: Any,
+    *,
+    parameter: str = "probs",
 ) -> Measures:
     """Return the rows of a matrix, or of predicted labels, in their bins."""
     if predicted is None:
@@ -31,6 +33,7 @@ def read_measures(
             classes=classes,
             event=event,
             needs=ALL,
+            parameter=parameter,
         )
     else:
         args.choice(event, "event", ["predicted"])

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -44,11 +44,9 @@ from distfreeuq.calibration.data import (
     read_rows,
 )
 from distfreeuq.guarantees import NoGuarantee
+from distfreeuq.label_shift.results import LabelShiftResult, identified_weights
 from distfreeuq.metrics.bins import check_bins
 from distfreeuq.metrics.data import EVENTS
-
-if TYPE_CHECKING:
-    from distfreeuq.label_shift.results import LabelShiftResult
 
 Calibrators = str | Callable[..., Any] | Sequence[Any] | Mapping[str, Any]
 
@@ -153,6 +151,8 @@ def compare_calibrations(
     n_bins, how = check_bins(args, n_bins, scheme, closed)
     args.choice(event, "event", EVENTS if rows.n_classes == 2 else EVENTS[:1])
     n_rep = args.count(n_rep, "n_rep", low=1)
+    n_jobs = args.jobs(n_jobs)
+    progress = args.flag(progress, "progress")
     study = _Study(
         args=args,
         rows=rows,
@@ -269,7 +269,7 @@ def _read_weights(
         if list(names) != list(rows.classes):
             must = f"weights for the classes {listed(rows.classes)}"
             args.invalid("label_weight", must, f"weights for {listed(names)}")
-        given = getattr(by_label, "label_weight", by_label)
+        given = identified_weights(args, by_label)
         of_class = args.label_weights(given, rows.n_classes, rows.labels)
         return {WEIGHTED: of_class[rows.labels]}
     if by_row is None:

@@ -17,6 +17,7 @@ from distfreeuq._base.array_types import (
     IntMatrix,
 )
 from distfreeuq._base.arrays import read_only
+from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import (
     State,
@@ -169,7 +170,7 @@ class ClasswiseBinning(BinningResult):
         order = np.lexsort((bins, owner))
         place = bins[order], owner[order]
         columns: dict[str, object] = {
-            "class": [self.classes[k] for k in place[1]],
+            "class": name_array(self.classes)[place[1]],
             "bin": place[0],
             "cell": self.cells,
             "left": np.concatenate([ends[:-1] for ends in self.edges]),

@@ -131,7 +131,7 @@ def read_target_weights(
     args: Arguments, given: Any, region: Any, delta: float, classes: Classes
 ) -> TargetWeights:
     """Return checked weights from numbers, an estimate, or a region."""
-    from distfreeuq.label_shift.results import LabelShiftResult
+    from distfreeuq.label_shift.results import LabelShiftResult, identified_weights
 
     delta = args.probability(delta, "delta")
     n_classes = len(classes)
@@ -151,7 +151,7 @@ def read_target_weights(
         source = given.method
         if region is None and not given.known:
             region = given.region(delta)
-        given = given.label_weight
+        given = identified_weights(args, given)
     used = args.weights(given, "label_weight", n_classes)
     if region is None:
         return TargetWeights(used, Box(used, used, True), None, source, 0.0)

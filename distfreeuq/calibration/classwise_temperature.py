@@ -10,6 +10,7 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import listed, read_only
+from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, floats, integers, masses, pair, real
 from distfreeuq._base.user_warnings import warn_user
@@ -154,7 +155,7 @@ class ClasswiseTemperatureResult(CalibrationResult):
         return pd.DataFrame(
             {
                 "parameter": "temperature",
-                "class": list(self.classes),
+                "class": name_array(self.classes),
                 "n": self.counts,
                 **coefficients(self.temperatures, self.std_err, 1.0, positive=True),
                 "note": [NOTES[int(status)] for status in self.status],

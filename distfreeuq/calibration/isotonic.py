@@ -11,6 +11,7 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import read_only
+from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, count, floats, require, several
 from distfreeuq._kernels import _softmax
@@ -97,7 +98,7 @@ class IsotonicResult(CalibrationResult):
         class of a row may change, and ties are common.
         """
         args = Arguments("IsotonicResult.predict")
-        return self._predict(args.new_probs(logits, self.classes))
+        return self._predict(args.new_probs(logits, self.classes, "logits"))
 
     def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
         return apply_curves(matrix, self.knots, self.values)
@@ -106,13 +107,14 @@ class IsotonicResult(CalibrationResult):
         """Return a row per knot: class, knot, value."""
         import pandas as pd
 
-        parts = [
-            pd.DataFrame({"class": [name] * knots.size, "knot": knots, "value": values})
-            for name, knots, values in zip(
-                curve_classes(self.classes), self.knots, self.values, strict=True
-            )
-        ]
-        return pd.concat(parts, ignore_index=True)
+        names = name_array(self.classes)[-len(self.knots) :]
+        return pd.DataFrame(
+            {
+                "class": np.repeat(names, [knots.size for knots in self.knots]),
+                "knot": np.concatenate(self.knots),
+                "value": np.concatenate(self.values),
+            }
+        )
 
     def summary(self) -> Summary:
         """Return losses and the curves' extent as a ``Summary``."""

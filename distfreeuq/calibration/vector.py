@@ -10,6 +10,7 @@ import numpy as np
 from distfreeuq._base.arguments import LARGEST, Arguments
 from distfreeuq._base.array_types import ArrayLike, BoolArray, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import listed, read_only
+from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, floats, real
 from distfreeuq._base.user_warnings import warn_user
@@ -123,7 +124,7 @@ class VectorResult(CalibrationResult):
             pd.DataFrame(
                 {
                     "parameter": name,
-                    "class": list(self.classes),
+                    "class": name_array(self.classes),
                     **coefficients(estimates, std_err, null),
                 }
             )

@@ -22,7 +22,7 @@ from distfreeuq.conformal.label_shift_fits import (
 )
 from distfreeuq.conformal.nonconformity import NestedScore
 from distfreeuq.label_shift.inference.regions import Box, Polytope
-from distfreeuq.label_shift.results import LabelShiftResult
+from distfreeuq.label_shift.results import LabelShiftResult, identified_weights
 
 
 @overload
@@ -243,7 +243,7 @@ def label_shift_conformal(
     if isinstance(label_weight, Box | Polytope):
         must = "weights; a region of them serves with robust=True"
         args.invalid("label_weight", must, repr(label_weight))
-    given: Any = label_weight if estimate is None else estimate.label_weight
+    given = identified_weights(args, label_weight)
     weights = args.label_weights(given, len(calibration.classes), calibration.labels)
     if confidence is not None:
         if estimate is not None and not estimate.known:

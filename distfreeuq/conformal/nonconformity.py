@@ -48,6 +48,7 @@ class NestedScore:
 
     def describe(self, randomized: bool) -> str:
         """Return the line that a summary prints."""
+        randomized = Arguments("describe").flag(randomized, "randomized")
         if not self.uses_uniforms:
             return self.description
         return f"{self.description}, {'' if randomized else 'not '}randomised"
@@ -135,6 +136,7 @@ class RAPS(NestedScore):
 
     def describe(self, randomized: bool) -> str:
         """Return the line that a summary prints."""
+        randomized = Arguments("describe").flag(randomized, "randomized")
         how = "" if randomized else "not "
         return f"RAPS({self.penalty:g}, {self.k_reg}), {how}randomised"
 
@@ -176,6 +178,7 @@ class SAPS(NestedScore):
 
     def describe(self, randomized: bool) -> str:
         """Return the line that a summary prints."""
+        randomized = Arguments("describe").flag(randomized, "randomized")
         how = "" if randomized else "not "
         return f"SAPS({self.weight:g}), {how}randomised"
 

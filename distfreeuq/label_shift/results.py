@@ -18,6 +18,7 @@ from distfreeuq._base.array_types import (
     RandomState,
 )
 from distfreeuq._base.arrays import read_only
+from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import stream
 from distfreeuq._base.stored_state import (
@@ -385,6 +386,7 @@ class LabelShiftResult(Result):
         ]
         method = args.choice(method, "method", options)
         n_boot = args.count(n_boot, "n_boot", low=1)
+        n_jobs = args.jobs(n_jobs)
         progress = args.flag(progress, "progress")
         if self.known:
             return np.column_stack([self.label_weight, self.label_weight])
@@ -553,7 +555,7 @@ class LabelShiftResult(Result):
         ends = self.confint(TABLE_ALPHA, self._table_method())
         return pd.DataFrame(
             {
-                "class": list(self.classes),
+                "class": name_array(self.classes),
                 "source_prior": self.source_prior,
                 "target_prior": self.target_prior if identified else nothing,
                 "weight": self.label_weight if identified else nothing,
@@ -630,3 +632,20 @@ def _shift_test(
             confusion.joint.sum(axis=1), confusion.target, generator, n_draws
         )
     return compare_means(samples.probs, samples.probs_target, generator, n_draws)
+
+
+def identified_weights(args: Arguments, given: Any) -> Any:
+    """Return the weights of a result, or what else was given as `label_weight`.
+
+    A result without weights is an error of the function that was given it.
+    """
+    if not isinstance(given, LabelShiftResult):
+        return given
+    if given.solution is None:
+        must = (
+            "weights, or a result that has them. rlls and mlls estimate them "
+            "nevertheless, and label_shift_conformal with robust=True needs none"
+        )
+        got = f"{given.method} with a singular confusion matrix"
+        args.invalid("label_weight", must, got)
+    return given.label_weight

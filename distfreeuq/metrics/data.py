@@ -93,14 +93,15 @@ def read_matrix(
     classes: Any,
     event: str = "predicted",
     needs: Collection[str] = TOP,
+    parameter: str = "probs",
 ) -> Rows:
     """Return what is needed of probabilities (n, K), or (n,) of class 1, and labels."""
     event = args.choice(event, "event", EVENTS)
-    unchecked, names = args.unchecked_probs(probs, classes=classes)
+    unchecked, names = args.unchecked_probs(probs, parameter, classes)
     matrix = unchecked.matrix
     n, n_classes = matrix.shape
     numbers = args.labels(labels, names, n)
-    weights, scale = _weights(args, sample_weight, n, "probs")
+    weights, scale = _weights(args, sample_weight, n, parameter)
     hits = np.empty(n, dtype=np.uint8)
     predicted = np.empty(n if "predicted" in needs else 0, dtype=np.int64)
     confidence, of_label = (

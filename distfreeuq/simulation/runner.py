@@ -116,8 +116,7 @@ def simulate(
     n_rep = args.count(n_rep, "n_rep", low=1)
     given = _parameters(args, parameters)
     progress = args.flag(progress, "progress")
-    if n_jobs == 0 or isinstance(n_jobs, bool) or not isinstance(n_jobs, int):
-        args.invalid("n_jobs", "an integer other than 0", describe(n_jobs))
+    n_jobs = args.jobs(n_jobs)
     seed = seed_of(rng)
     with Journal(file) if file is not None else nullcontext() as journal:
         if journal is not None:

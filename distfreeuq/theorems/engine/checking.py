@@ -88,20 +88,23 @@ def verify(
     >>> result.verdicts
     {'aps-uniform': 'holds', 'pac-coverage': 'holds'}
     """
-    several = [theorems] if isinstance(theorems, str | Theorem) else list(theorems)
     args = Arguments("theorems.verify")
+    if isinstance(theorems, str | Theorem):
+        theorems = [theorems]
+    if not isinstance(theorems, Sequence):
+        args.invalid("theorems", "names or Theorem objects", describe(theorems))
     chosen: dict[str, Theorem] = {}
-    for one in several:
+    for one in theorems:
         if not isinstance(one, str | Theorem):
             args.invalid("theorems", "names or Theorem objects", describe(one))
-        theorem = one if isinstance(one, Theorem) else registry.get(one)
+        theorem = registry.find(args, "theorems", one)
         chosen[theorem.name] = theorem
     if not chosen:
         args.invalid("theorems", "at least one name", "none")
     if n_sim is not None:
         n_sim = args.count(n_sim, "n_sim", low=1)
-    if n_jobs == 0 or isinstance(n_jobs, bool) or not isinstance(n_jobs, int):
-        args.invalid("n_jobs", "an integer other than 0", describe(n_jobs))
+    n_jobs = args.jobs(n_jobs)
+    progress = args.flag(progress, "progress")
     sharpness = SHARPNESS[args.choice(effort, "effort", SHARPNESS)]
     seed = _as_seed(rng)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from distfreeuq._base.arguments import Arguments
+from distfreeuq._base.arrays import describe
 
 Verdict = Literal["holds", "violated", "undecided"]
 Sense = Literal[">=", "<=", "="]
@@ -51,6 +52,9 @@ class Claim:
     def __post_init__(self) -> None:
         """Reject a claim that says nothing, or two things."""
         args = Arguments("Claim")
+        if not isinstance(self.event, str):
+            args.invalid("event", "a text", describe(self.event))
+        object.__setattr__(self, "mean", args.flag(self.mean, "mean"))
         given = [
             name
             for name in ("at_least", "at_most", "equals")
@@ -93,6 +97,12 @@ class Claim:
         Wrong only if the interval misses: "violated" says that the claim is false,
         "holds" that it is at most `tolerance` from being true.
         """
+        args, must = Arguments("Claim.verdict"), "a probability in [0, 1]"
+        low = args.number(low, "low", must, low=0.0, high=1.0)
+        high = args.number(high, "high", must, low=0.0, high=1.0)
+        if tolerance is not None:
+            must = "a non-negative number, or None"
+            tolerance = args.number(tolerance, "tolerance", must, low=0.0)
         margin = self.tolerance if tolerance is None else tolerance
         enough, not_more = self.sense != "<=", self.sense != ">="
         if (enough and high < self.bound) or (not_more and low > self.bound):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
+from distfreeuq._base.arrays import describe
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Draw, Experiment
 
@@ -49,12 +50,23 @@ class Design:
 
     def __post_init__(self) -> None:
         """Reject a design that can be evaluated in no way, or in two."""
+        args = Arguments("Design")
+        if not isinstance(self.parameters, Mapping):
+            args.invalid("parameters", "a mapping", describe(self.parameters))
+        if not isinstance(self.claim, Claim):
+            args.invalid("claim", "a Claim", describe(self.claim))
+        for name in ("probability", "draw"):
+            function = getattr(self, name)
+            if function is not None and not callable(function):
+                args.invalid(name, "a function, or None", describe(function))
         if (self.probability is None) == (self.draw is None):
             got = "neither" if self.draw is None else "both"
-            Arguments("Design").invalid("draw", "given, or else probability", got)
+            args.invalid("draw", "given, or else probability", got)
 
     def excess(self, probability: float) -> float:
         """Return by how much a probability is on the wrong side of the claim."""
+        args, must = Arguments("Design.excess"), "a probability in [0, 1]"
+        probability = args.number(probability, "probability", must, low=0.0, high=1.0)
         over = probability - self.claim.bound
         if self.claim.sense == "=":
             return abs(over)
@@ -62,6 +74,8 @@ class Design:
 
     def count(self, generator: np.random.Generator, n_draws: int) -> int:
         """Return in how many of n draws the event happened."""
-        assert self.draw is not None
+        if self.draw is None:
+            args = Arguments("Design.count")
+            args.invalid("n_draws", "0: the probability is known", describe(n_draws))
         experiment = Experiment(str(dict(self.parameters)), self.draw, (self.claim,))
         return experiment.count(generator, n_draws)[self.claim.event]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import BoolArray, FloatArray
+from distfreeuq._base.arrays import describe
 from distfreeuq.exceptions import DistFreeError
 from distfreeuq.theorems.engine.claims import Claim
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 Draw = Callable[[np.random.Generator, int], Mapping[str, BoolArray]]
 """``draw(generator, n)``: n independent draws, for each event (n,) of did it happen."""
+
+# How far a mean of numbers in [0, 1] may be outside, computed in floats.
+_ROUNDING = 1e-9
 
 _KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
@@ -51,15 +55,28 @@ class Experiment:
     def __post_init__(self) -> None:
         """Reject an experiment that claims nothing."""
         args = Arguments("Experiment")
-        object.__setattr__(self, "claims", tuple(self.claims))
-        if not self.claims or not all(isinstance(c, Claim) for c in self.claims):
-            args.invalid("claims", "one or more of Claim", repr(self.claims))
+        if not isinstance(self.name, str):
+            args.invalid("name", "a text", describe(self.name))
+        claims = _tuple_of(args, self.claims, "claims", Claim)
+        if not claims:
+            args.invalid("claims", "one or more of Claim", "none")
+        object.__setattr__(self, "claims", claims)
         if not callable(self.draw):
-            args.invalid("draw", "a function of a generator and n", repr(self.draw))
+            must = "a function of a generator and n"
+            args.invalid("draw", must, describe(self.draw))
         object.__setattr__(self, "batch", args.count(self.batch, "batch", low=1))
 
     def count(self, generator: np.random.Generator, n_draws: int) -> dict[str, int]:
-        """Return in how many of n draws each event happened."""
+        """Return in how many of n draws each event happened.
+
+        Parameters
+        ----------
+        generator : numpy.random.Generator
+        n_draws : int
+        """
+        args = Arguments("Experiment.count")
+        _check_generator(args, generator)
+        n_draws = args.count(n_draws, "n_draws", low=0)
         try:
             happened = self.draw(generator, n_draws)
         except Exception as error:
@@ -143,9 +160,21 @@ class Theorem:
         """Reject what could not be looked up, or reproduced."""
         args = Arguments("Theorem")
         if not isinstance(self.name, str) or not _KEBAB.fullmatch(self.name):
-            args.invalid("name", "lower-case words joined by hyphens", repr(self.name))
-        for field in ("assumptions", "experiments", "controls"):
-            object.__setattr__(self, field, tuple(getattr(self, field)))
+            args.invalid(
+                "name", "lower-case words joined by hyphens", describe(self.name)
+            )
+        for field in ("title", "reference", "statement", "family"):
+            if not isinstance(getattr(self, field), str):
+                args.invalid(field, "a text", describe(getattr(self, field)))
+        for field, kind in (
+            ("assumptions", str),
+            ("experiments", Experiment),
+            ("controls", Experiment),
+        ):
+            entries = _tuple_of(args, getattr(self, field), field, kind)
+            object.__setattr__(self, field, entries)
+        if self.designs is not None and not callable(self.designs):
+            args.invalid("designs", "a function, or None", describe(self.designs))
         if not self.experiments:
             args.invalid("experiments", "at least one Experiment", "none")
         names = [one.name for one in (*self.experiments, *self.controls)]
@@ -166,5 +195,26 @@ def as_event(mean: FloatArray, generator: np.random.Generator) -> BoolArray:
         In [0, 1].
     generator : numpy.random.Generator
     """
-    happened: BoolArray = generator.random(mean.shape) < mean
+    args = Arguments("as_event")
+    _check_generator(args, generator)
+    values = args.vector(
+        mean, "mean", "numbers in [0, 1]", low=-_ROUNDING, high=1.0 + _ROUNDING
+    )
+    happened: BoolArray = generator.random(values.shape) < values
     return happened
+
+
+def _check_generator(args: Arguments, generator: Any) -> None:
+    if not isinstance(generator, np.random.Generator):
+        args.invalid("generator", "a numpy.random.Generator", describe(generator))
+
+
+def _tuple_of(
+    args: Arguments, value: Any, parameter: str, kind: type
+) -> tuple[Any, ...]:
+    """Return the entries as a tuple; all must be of one kind."""
+    listed = isinstance(value, list | tuple)
+    if not listed or not all(isinstance(entry, kind) for entry in value):
+        must = f"a list or tuple of {kind.__name__}"
+        args.invalid(parameter, must, describe(value))
+    return tuple(value)

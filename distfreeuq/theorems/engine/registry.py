@@ -6,7 +6,6 @@ from importlib import import_module
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.arrays import describe
-from distfreeuq.exceptions import InputError
 from distfreeuq.theorems.engine.experiment import Theorem
 
 FAMILIES = {
@@ -136,6 +135,7 @@ def register(theorem: Theorem, *, replace: bool = False) -> Theorem:
     args = Arguments("theorems.register")
     if not isinstance(theorem, Theorem):
         args.invalid("theorem", "a Theorem", describe(theorem))
+    replace = args.flag(replace, "replace")
     if theorem.name in _known and not replace:
         must = "of a name not yet known, or given with replace=True"
         args.invalid("theorem", must, repr(theorem.name))
@@ -145,7 +145,7 @@ def register(theorem: Theorem, *, replace: bool = False) -> Theorem:
 
 def unregister(name: str) -> None:
     """Forget a theorem, as in the example of `register`."""
-    _check_known(name)
+    _check_known(Arguments("theorems.unregister"), "name", name)
     del _known[name]
 
 
@@ -170,16 +170,23 @@ def get(name: str) -> Theorem:
     >>> theorems.get("label-shift-coverage").title
     'Weighted conformal sets cover under label shift'
     """
-    _check_known(name)
+    _check_known(Arguments("theorems.get"), "name", name)
     found = _known[name]
     return found if isinstance(found, Theorem) else _load(found)[name]
 
 
-def _check_known(name: str) -> None:
-    if name not in _known:
-        raise InputError(
-            f"There is no theorem {describe(name)}. There are: {', '.join(_known)}."
-        )
+def find(args: Arguments, parameter: str, name: str | Theorem) -> Theorem:
+    """Return the theorem that a parameter of another function is, or names."""
+    if isinstance(name, Theorem):
+        return name
+    _check_known(args, parameter, name)
+    return get(name)
+
+
+def _check_known(args: Arguments, parameter: str, name: str) -> None:
+    if not isinstance(name, str) or name not in _known:
+        must = f"the name of a theorem, one of {', '.join(_known)}"
+        args.invalid(parameter, must, describe(name))
 
 
 def _load(family: str) -> dict[str, Theorem]:

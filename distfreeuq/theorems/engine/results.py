@@ -231,6 +231,7 @@ class TheoremResult(Result):
         """
         known = [theorem.name for theorem in self.theorems]
         Arguments("TheoremResult.outcomes").choice(name, "name", known)
+        control = Arguments("TheoremResult.outcomes").flag(control, "control")
         found = self._outcomes(control=control)
         return {which: found[owner, which] for owner, which in found if owner == name}
 

@@ -92,14 +92,14 @@ def search(
     args = Arguments("theorems.search")
     if not isinstance(name, str | Theorem):
         args.invalid("name", "a name or a Theorem", describe(name))
-    theorem = name if isinstance(name, Theorem) else registry.get(name)
+    theorem = registry.find(args, "name", name)
     if theorem.designs is None:
         args.invalid("name", "a theorem that declares designs", repr(theorem.name))
     budget = args.number(budget, "budget", "a positive number", low=0.0, open_ends=True)
     if n_designs is not None:
         n_designs = args.count(n_designs, "n_designs", low=1)
-    if n_jobs == 0 or isinstance(n_jobs, bool) or not isinstance(n_jobs, int):
-        args.invalid("n_jobs", "an integer other than 0", describe(n_jobs))
+    n_jobs = args.jobs(n_jobs)
+    progress = args.flag(progress, "progress")
     seed = _as_seed(rng)
     with Workers(n_jobs) as workers:
         search = _Search(theorem, seed, workers, _Clock(budget, n_designs))

@@ -249,7 +249,7 @@ def test_refusals_of_comparisons(data):
         ((probs, sharp, labels), {"names": ["a"]}, "names.*2 different names"),
         ((probs, sharp, labels), {"names": ["a", "a"]}, "names.*2 different names"),
         (({"a": probs, "b": sharp}, labels), {"names": "ab"}, "names.*left out"),
-        ((probs, {"b": sharp}, labels), {}, "probs"),
+        ((probs, {"b": sharp}, labels), {}, "'classifiers' parameter of compare"),
         ((probs, sharp[:9], labels), {}, "labels"),
     ):
         with pytest.raises(dfu.InputError, match=match):

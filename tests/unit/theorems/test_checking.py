@@ -204,7 +204,9 @@ def test_a_theorem_of_ones_own_by_name():
 
 
 def test_unknown_names_are_told_with_the_known_ones():
-    with pytest.raises(dfu.InputError, match=r"no theorem 'nonsense'.*split-coverage,"):
+    with pytest.raises(
+        dfu.InputError, match=r"one of split-coverage,.*Got 'nonsense' instead"
+    ):
         theorems.verify("nonsense")
 
 

@@ -73,7 +73,7 @@ def test_undecided_ends_with_3(registered, capsys, monkeypatch):
 def test_unknown_names_end_with_2_and_list_the_known_ones(capsys):
     assert main(["verify", "nonsense"]) == 2
     error = capsys.readouterr().err
-    assert "no theorem 'nonsense'" in error
+    assert "Got 'nonsense' instead" in error
     assert all(name in error for name in theorems.names())
 
 

@@ -60,7 +60,7 @@ def test_the_users_own_come_last_and_can_be_forgotten():
             theorems.register(own)
     finally:
         theorems.unregister("own-one")
-    with pytest.raises(dfu.InputError, match="no theorem 'own-one'"):
+    with pytest.raises(dfu.InputError, match="Got 'own-one' instead"):
         theorems.get("own-one")
 
 

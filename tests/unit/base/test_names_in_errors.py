@@ -1,0 +1,89 @@
+"""Errors name the parameter of the function that was called, wherever they arise."""
+
+import numpy as np
+import pytest
+
+import distfreeuq as dfu
+from tests.unit.argument_data import LABELS, PROBS, N
+
+
+@pytest.fixture
+def without_weights():
+    """A BBSE result whose confusion matrix is singular."""
+    same = np.tile(PROBS[0], (N, 1))
+    with pytest.warns(dfu.IdentificationWarning):
+        return dfu.bbse(same, LABELS, PROBS)
+
+
+def test_results_without_weights_are_refused_as_label_weight(without_weights):
+    bins = dfu.histogram_binning(PROBS, LABELS, n_bins=3)
+    for call in (
+        lambda: dfu.label_shift_conformal(PROBS, LABELS, without_weights),
+        lambda: bins.under_label_shift(without_weights),
+        lambda: dfu.compare_calibrations(
+            np.log(PROBS), LABELS, label_weight=without_weights
+        ),
+    ):
+        with pytest.raises(dfu.InputError, match=r"^The 'label_weight' parameter of "):
+            call()
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, True, None, "2", np.zeros(2)])
+def test_numbers_of_jobs(n_jobs):
+    for call in (
+        lambda: dfu.assess(PROBS, LABELS, n_jobs=n_jobs),
+        lambda: dfu.compare(PROBS, PROBS, labels=LABELS, n_jobs=n_jobs),
+        lambda: dfu.compare_calibrations(
+            np.log(PROBS), LABELS, sample_weight=np.ones(N), n_jobs=n_jobs
+        ),
+        lambda: dfu.bbse(PROBS, LABELS, PROBS).confint(n_jobs=n_jobs),
+        lambda: dfu.simulate("atoms", len, 1, n_jobs=n_jobs),
+    ):
+        with pytest.raises(dfu.InputError, match=r"^The 'n_jobs' parameter of "):
+            call()
+
+
+def test_compared_classifiers_are_called_so():
+    for names in (3, "ab", [1, 2], {"a": 1, "b": 2}):
+        with pytest.raises(dfu.InputError, match=r"^The 'names' parameter of compare"):
+            dfu.compare(PROBS, PROBS, labels=LABELS, names=names)
+    with pytest.raises(
+        dfu.InputError, match=r"^The 'classifiers' parameter of compare"
+    ):
+        dfu.compare(PROBS, -PROBS, labels=LABELS)
+
+
+def test_isotonic_predictions_name_their_own_parameter():
+    fit = dfu.isotonic_calibration(PROBS, LABELS)
+    with pytest.raises(dfu.InputError, match=r"^The 'logits' parameter of Isotonic"):
+        fit.predict(logits=-PROBS)
+
+
+@pytest.mark.parametrize("score", [dfu.APS(), dfu.RAPS(), dfu.SAPS(), dfu.LAC()])
+def test_scores_describe_themselves_for_a_flag(score):
+    assert score.describe(True) and score.describe(np.bool_(False))
+    with pytest.raises(dfu.InputError, match=r"^The 'randomized' parameter of "):
+        score.describe(np.ones(2))
+
+
+def test_a_class_called_none_stays_so_in_tables():
+    names = [None, 2.5, 4.0]
+    labels = [names[k] for k in LABELS]
+    with pytest.warns(dfu.FitAtBoundWarning):
+        tied = dfu.classwise_temperature_scaling(np.log(PROBS), labels, classes=names)
+    for fit in (
+        dfu.label_weights([0.2, 0.3, 0.5], [0.5, 0.2, 0.3], classes=names),
+        dfu.vector_scaling(np.log(PROBS), labels, classes=names),
+        tied,
+        dfu.isotonic_calibration(PROBS, labels, classes=names),
+        dfu.histogram_binning(PROBS, labels, classes=names, mode="classwise", n_bins=3),
+    ):
+        column = fit.to_frame()["class"].tolist()
+        assert list(dict.fromkeys(column)) == names
+
+
+def test_one_curve_of_two_classes_is_that_of_the_second():
+    fit = dfu.isotonic_calibration(PROBS[:, 0], LABELS > 0, classes=[False, True])
+    assert set(fit.to_frame()["class"]) == {True}
+    fit = dfu.isotonic_calibration(PROBS[:, 0], (LABELS > 0).astype(int))
+    assert set(fit.to_frame()["class"]) == {1}
