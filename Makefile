@@ -9,7 +9,7 @@ CORE := setup.py pyproject.toml distfreeuq/_version.py $(wildcard src_c/*)
 # An environment that could not be finished is not there: the next call begins anew.
 .DELETE_ON_ERROR:
 
-.PHONY: demo test test-quick sanitize debug-test compilers reliability verify verify-thorough lint type docs figures replicate bench bench-guard matrix dist wheels same-python clean
+.PHONY: demo test test-quick sanitize debug-test compilers reliability verify verify-thorough fuzz fuzz-guided lint type docs figures replicate bench bench-guard matrix dist wheels same-python clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m distfreeuq demo
@@ -48,6 +48,21 @@ verify: $(VENV)/installed
 # A third of the tolerances, nine times the draws: minutes, for a nightly run.
 verify-thorough: $(VENV)/installed
 	$(BIN)/python -m distfreeuq verify --thorough --jobs -1
+
+# Random calls of everything public. A run that was ended is continued: the journal has
+# what was done. What it finds comes with a command that makes the same call again.
+CALLS ?= 100000
+SEED ?= 0
+JOBS ?= 2
+FUZZ_JOURNAL ?= build/fuzz-$(SEED).jsonl
+fuzz: $(VENV)/installed
+	mkdir -p build
+	$(BIN)/python -m tests.fuzz run --calls $(CALLS) --seed $(SEED) --jobs $(JOBS) --journal $(FUZZ_JOURNAL)
+
+# Coverage-guided, of the argument checks. Needs atheris (pip install atheris).
+SECONDS ?= 600
+fuzz-guided: $(VENV)/installed
+	$(BIN)/python -m tests.fuzz.guided -max_total_time=$(SECONDS)
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

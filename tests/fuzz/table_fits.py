@@ -1,0 +1,142 @@
+"""Rows of the table: fits, assessment, files, simulation."""
+
+from typing import Any
+
+import numpy as np
+
+import distfreeuq as dfu
+from tests.fuzz import fitted, kinds
+from tests.fuzz.entry import Entry
+from tests.fuzz.kinds import choice, number, optional
+from tests.fuzz.parameters import made
+
+PASSED_ON = "options that it passes on have names of their own"
+
+
+def set_and_restore_threads(n: Any) -> None:
+    """Set the number of threads, and set it back."""
+    before = dfu.get_num_threads()
+    try:
+        dfu.set_num_threads(n)
+    finally:
+        dfu.set_num_threads(before)
+
+
+CONFORMAL = {"features": optional(kinds.source)}
+FITS: dict[str, Entry] = {
+    # prediction sets
+    "split_conformal": Entry(2.0),
+    "label_shift_conformal": Entry(2.0, CONFORMAL),
+    "label_conditional_conformal": Entry(2.0, {"alpha": kinds.levels}),
+    "covariate_shift_conformal": Entry(2.0, {"sample_weight": fitted.row_weight}),
+    "nested_scores": Entry(1.0, {"labels": optional(kinds.labels)}),
+    "conformal_thresholds": Entry(
+        1.0,
+        {
+            "alpha": kinds.levels,
+            "n_classes": made(lambda s: s.K),
+            "method": choice("exchangeable", "label-shift", "label-conditional"),
+            "label_weight": optional(kinds.class_weight),
+        },
+    ),
+    "weighted_quantile": Entry(
+        1.0, {"level": kinds.quantile_levels, "atom": kinds.non_negative}
+    ),
+    "APS": Entry(0.05),
+    "LAC": Entry(0.05),
+    "RAPS": Entry(0.2),
+    "SAPS": Entry(0.2),
+    "Rank": Entry(0.05),
+    "Margin": Entry(0.05),
+    # label shift
+    "bbse": Entry(1.0, heavy=True),
+    "rlls": Entry(1.0, heavy=True),
+    "mlls": Entry(0.5, heavy=True),
+    "label_weights": Entry(1.0),
+    "Box": Entry(0.5, {"delta": kinds.level_or_none}),
+    "Polytope": Entry(
+        0.5,
+        {
+            "lower": made(lambda s: s.np.dirichlet(np.ones(s.K), s.K) / s.K),
+            "upper": made(lambda s: s.np.random((s.K, s.K))),
+            "mu_low": made(lambda s: s.np.random(s.K) / s.K),
+            "mu_high": made(lambda s: s.np.random(s.K)),
+            "delta": kinds.level_or_none,
+        },
+        heavy=True,
+    ),
+    # binning and scaling
+    "histogram_binning": Entry(2.0, {"scheme": fitted.bin_scheme}),
+    "temperature_scaling": Entry(1.0),
+    "classwise_temperature_scaling": Entry(1.0, {"gamma": optional(kinds.positive)}),
+    "vector_scaling": Entry(0.5, heavy=True),
+    "platt_scaling": Entry(0.25, heavy=True),
+    "isotonic_calibration": Entry(1.0),
+    "groupwise_calibration": Entry(
+        0.3, {"groups": kinds.groups}, heavy=True, refuses=PASSED_ON
+    ),
+    "to_logits": Entry(0.5),
+    # covariate shift
+    "density_ratio": Entry(
+        0.1,
+        {
+            "method": choice(
+                "logistic", "logistic", "knn", "knn", "ulsif", "kliep", "logistic"
+            ),
+            "calibrate": kinds.flag,
+            "ridge": optional(kinds.positive),
+            "n_kernels": kinds.effort_of(None, 1, 3),
+        },
+        heavy=True,
+    ),
+    "covariate_shift_calibration": Entry(
+        0.1,
+        {
+            "logits": optional(kinds.logits),
+            "calibrator": choice(
+                "temperature", "platt", "vector", "isotonic", "binning"
+            ),
+        },
+        heavy=True,
+        refuses=PASSED_ON,
+    ),
+    "indistinguishable_features": Entry(0.1, heavy=True),
+    # assessment
+    "assess": Entry(0.5, heavy=True),
+    "compare": Entry(0.3, heavy=True),
+    "compare_calibrations": Entry(
+        0.1,
+        {
+            "sample_weight": optional(kinds.sample_weight),
+            "label_weight": optional(fitted.label_weight),
+            "logits_target": optional(kinds.logits_target),
+        },
+        heavy=True,
+    ),
+    "metrics.accuracy": Entry(0.4),
+    "metrics.average_ece": Entry(0.4),
+    "metrics.brier_decomposition": Entry(0.4, {"groups": kinds.metric_groups}),
+    "metrics.brier_score": Entry(0.4),
+    "metrics.classwise_ece": Entry(0.4),
+    "metrics.debiased_ece": Entry(0.4),
+    "metrics.ece": Entry(0.6),
+    "metrics.max_ece": Entry(0.4),
+    "metrics.mean_confidence": Entry(0.4),
+    "metrics.nll": Entry(0.4),
+    "metrics.overconfident_ece": Entry(0.4),
+    "metrics.reliability": Entry(1.0, {"confidence": kinds.uniforms}),
+    # files, threads, simulation
+    "load": Entry(0.1, {"path": fitted.stored_path}),
+    "simulate": Entry(
+        0.1,
+        {
+            "scenario": fitted.scenario_like,
+            "procedure": fitted.procedure,
+            "parameters": fitted.parameters,
+        },
+    ),
+    "get_num_threads": Entry(0.02),
+    "set_num_threads": Entry(
+        0.05, {"n": number(1, 2, 3)}, call=set_and_restore_threads
+    ),
+}
