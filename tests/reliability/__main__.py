@@ -13,10 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.reliability import damage, kills
-from tests.reliability.forging import FILES
+from tests.reliability.forging import FILES, ONE_OF_EACH_KIND
 
 Counts = collections.Counter[str]
 GOOD = {
+    "lines": ("refused", "same result"),
     "bytes": ("refused", "same result"),
     "forged": ("refused", "taken, harmless"),
     "save": ("killed", "killed in mid-write", "whole file"),
@@ -24,6 +25,7 @@ GOOD = {
 }
 HOW = {
     "bytes": "files with one byte changed, or cut short",
+    "lines": "journals with one byte changed, or cut short",
     "forged": "files with something changed and a good digest",
     "save": "processes killed while they saved",
     "journal": "runs of simulate killed while they wrote",
@@ -56,12 +58,15 @@ def _one_file(what: str, path: Path, every: int) -> Counts:
 
 
 def _counts(what: str, options: argparse.Namespace) -> Counts:
+    if what == "lines":
+        return damage.damage_journal(every=options.every)
     if what == "save":
         return kills.kill_while_saving(options.kills)
     if what == "journal":
         return kills.kill_while_simulating(options.kills)
     with ThreadPoolExecutor(options.jobs) as pool:
-        each = pool.map(lambda path: _in_process(what, path, options.every), FILES)
+        files = ONE_OF_EACH_KIND if what == "bytes" else FILES
+        each = pool.map(lambda path: _in_process(what, path, options.every), files)
         return sum(each, Counts())
 
 

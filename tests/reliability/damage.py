@@ -6,11 +6,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
+
 import distfreeuq as dfu
 from distfreeuq import InputError
 from tests.reliability.exercises import exercise
 from tests.reliability.forging import forgeries
 from tests.unit.base.test_persistence import assert_same
+from tests.unit.simulation_study import study
 
 MASKS = (0x01, 0x80, 0xFF)
 """By which every byte is changed in turn: the lowest bit, the highest, and all."""
@@ -49,6 +52,33 @@ def _outcome_of_damage(file: Path, saved: object) -> str:
     except AssertionError:
         return "wrong result"
     return "same result"
+
+
+def damage_journal(n_rep: int = 8, *, every: int = 1) -> Counts:
+    """Change every byte of a file of replicates; count what becomes of the study."""
+    counts = Counts()
+    with scratch() as file:
+        expected = study(file, n_rep=n_rep).values
+        whole = file.read_bytes()
+        damaged = [whole[:length] for length in range(0, len(whole), every)]
+        for position in range(0, len(whole), every):
+            for mask in MASKS:
+                changed = bytearray(whole)
+                changed[position] ^= mask
+                damaged.append(bytes(changed))
+        for content in damaged:
+            file.write_bytes(content)
+            try:
+                found = study(file, n_rep=n_rep).values
+            except InputError:
+                counts["refused"] += 1
+                continue
+            except Exception as error:
+                counts[f"foreign error: {error!r}"] += 1
+                continue
+            same = np.array_equal(found, expected, equal_nan=True)
+            counts["same result" if same else "wrong result"] += 1
+    return counts
 
 
 def forge_file(path: Path, *, every: int = 1, start: int = 0) -> Counts:

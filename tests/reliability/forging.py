@@ -16,10 +16,14 @@ from typing import Any
 
 import numpy as np
 
+import distfreeuq as dfu
 from distfreeuq._base import archive, persistence
 
 FOLDER = Path(__file__).parents[1] / "files" / "format2"
 FILES = sorted(path for path in FOLDER.glob("*.npz") if path.stem != "recorded")
+ONE_OF_EACH_KIND = sorted(
+    {type(dfu.load(path)): path for path in FILES}.values(), key=lambda path: path.stem
+)
 JSON = "json"
 HUGE = 2**62
 WORDS = ("guarantee", "further", "no-guarantee")

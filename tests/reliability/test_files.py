@@ -18,6 +18,12 @@ def test_a_damaged_file_is_refused_or_as_it_was(path):
     assert counts["refused"] > 0.5 * counts.total()
 
 
+def test_a_damaged_journal_is_refused_or_gives_the_same_table():
+    counts = damage.damage_journal(3, every=37)
+    assert counts.keys() <= GOOD_OF_DAMAGE
+    assert counts["refused"] > 0.5 * counts.total()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
 def test_a_forged_file_is_refused_or_harmless(path):
