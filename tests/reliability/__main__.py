@@ -85,9 +85,9 @@ def _in_process(what: str, path: Path, every: int) -> Counts:
 
 
 def _told(counts: Counts) -> str:
-    return f"{counts.total()} in all; " + ", ".join(
-        f"{n} {key}" for key, n in sorted(counts.items(), key=lambda item: -item[1])
-    )
+    ordered = sorted(counts.items(), key=lambda item: -item[1])
+    told = ", ".join(f"{n} {key}" for key, n in ordered)
+    return told if "killed" in counts else f"{counts.total()} in all; {told}"
 
 
 if __name__ == "__main__":
