@@ -3,6 +3,7 @@
 The number of designs is fixed, so that a search does not depend on the machine.
 """
 
+import json
 import math
 from dataclasses import replace
 from functools import partial
@@ -12,6 +13,7 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq import theorems
+from distfreeuq.__main__ import main
 from distfreeuq.label_shift.confusion_estimators import bbse
 from distfreeuq.label_shift.inference.regions import Polytope
 from distfreeuq.theorems.draws import (
@@ -21,7 +23,8 @@ from distfreeuq.theorems.draws import (
     set_designs,
     weight_designs,
 )
-from distfreeuq.theorems.engine import searching
+from distfreeuq.theorems.engine import command, searching
+from distfreeuq.theorems.engine.registry import family
 
 # A theorem, and how many of its designs a test has time for.
 DESIGNS = {
@@ -257,9 +260,47 @@ def test_what_has_no_designs_is_refused():
 
 
 def test_the_command_line(capsys):
-    from distfreeuq.__main__ import main
-
     asked = ["search", "split-coverage", "--designs", "5", "--quiet"]
     assert main(asked) == 0
     assert "no counterexample among 5 designs" in capsys.readouterr().out
     assert main(["search", "no-such-theorem", "--quiet"]) == 2
+    assert "There are: prediction sets, label shift" in capsys.readouterr().err
+
+
+def test_a_family_on_the_command_line_shares_the_budget(capsys, monkeypatch, tmp_path):
+    shares = {}
+
+    def noted(name, budget, **options):
+        shares[name] = budget
+        return theorems.search("pac-coverage", n_designs=2, rng=0)
+
+    monkeypatch.setattr(command, "search", noted)
+    file = tmp_path / "found.json"
+    asked = ["search", "label-shift", "pac-coverage", "--budget", "30", "--quiet"]
+    assert main([*asked, "--json", str(file)]) == 0
+    having = [name for name in family("label shift") if theorems.get(name).designs]
+    assert list(shares) == [*having, "pac-coverage"]
+    assert sum(shares.values()) == pytest.approx(30.0)
+    found = json.loads(file.read_text())
+    assert len(found) == len(shares) and found[0]["designs"] == 2
+
+
+def test_a_violation_anywhere_is_the_exit_code(capsys, monkeypatch):
+    claim = theorems.Claim("heads", at_most=0.5)
+    bent = theorems.Design({"coin": "bent"}, claim, probability=lambda: 0.6)
+    theorem = replace(
+        theorems.get("pac-coverage"), name="bent", designs=lambda generator: bent
+    )
+    theorems.register(theorem)
+    try:
+        asked = ["search", "bent", "pac-coverage", "--designs", "2", "--quiet"]
+        assert main(asked) == 1
+    finally:
+        theorems.unregister("bent")
+    assert "bent: violated among 2 designs" in capsys.readouterr().out
+
+
+def test_a_file_that_cannot_be_written_is_told_before_the_search(capsys, tmp_path):
+    asked = ["search", "pac-coverage", "--json", str(tmp_path / "no" / "file")]
+    assert main(asked) == 2
+    assert "option of search must be a file name" in capsys.readouterr().err

@@ -15,6 +15,7 @@ from distfreeuq.exceptions import InputError
 from distfreeuq.theorems.engine import registry
 from distfreeuq.theorems.engine.checking import verify
 from distfreeuq.theorems.engine.results import TheoremResult
+from distfreeuq.theorems.engine.search_results import SearchResult
 from distfreeuq.theorems.engine.searching import search
 
 USAGE_ERROR = 2
@@ -72,45 +73,85 @@ def add_search_parser(
     """Add the command ``search``, which `run_search` runs."""
     parser = commands.add_parser(
         "search",
-        help="search for a counterexample to a theorem",
+        help="search for counterexamples to theorems",
         description=(
             "Try random designs, and judge the worst afresh. Exit code 0: no "
-            "counterexample was found, which proves nothing. 1: a design violates the "
+            "counterexample was found, which proves nothing. 1: a design violates its "
             "theorem. 2: wrong usage."
         ),
     )
     parser.set_defaults(run=run_search)
-    parser.add_argument("name", metavar="NAME", help="the theorem")
     parser.add_argument(
-        "--budget", type=float, default=60.0, metavar="SECONDS", help="default 60"
+        "names",
+        nargs="+",
+        metavar="NAME",
+        help="theorems, or families: 'label-shift' is all of its theorems with designs",
     )
     parser.add_argument(
-        "--designs", type=int, metavar="N", help="designs to try, whatever the time"
+        "--budget",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="for all theorems together, in equal parts (default 60)",
+    )
+    parser.add_argument(
+        "--designs",
+        type=int,
+        metavar="N",
+        help="designs of each theorem to try, whatever the time",
     )
     parser.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="processes; -1: all cores"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="default 0")
+    parser.add_argument("--json", metavar="FILE", help="write the worst to a file")
     parser.add_argument("--quiet", action="store_true", help="show no progress bar")
 
 
 def run_search(options: argparse.Namespace) -> int:
     """Search, print the worst designs, and return the exit code."""
     try:
-        result = search(
-            options.name,
-            options.budget,
-            n_designs=options.designs,
-            rng=options.seed,
-            n_jobs=options.jobs,
-            progress=not options.quiet,
-        )
+        chosen = searched(options.names)
+        if options.json is not None:
+            _writable(Path(options.json), "search")
+        results = []
+        for name in chosen:
+            result = search(
+                name,
+                options.budget / len(chosen),
+                n_designs=options.designs,
+                rng=options.seed,
+                n_jobs=options.jobs,
+                progress=not options.quiet,
+            )
+            results.append(result)
+            print(result.summary().as_text(), end="\n\n", flush=True)
     except InputError as error:
         print(error, file=sys.stderr)
         return USAGE_ERROR
-    print(result.summary().as_text())
-    print(f"\n{result!r}")
-    return int(result.violated)
+    print("\n".join(repr(result) for result in results))
+    if options.json is not None:
+        text = json.dumps([as_search_document(result) for result in results], indent=1)
+        Path(options.json).write_text(text + "\n", encoding="utf-8")
+    return int(any(result.violated for result in results))
+
+
+def searched(names: list[str]) -> list[str]:
+    """Return the theorems that are named, and those of named families with designs."""
+    chosen: list[str] = []
+    for name in names:
+        if name in registry.names():
+            chosen.append(name)
+            continue
+        try:
+            several = registry.family(name)
+        except InputError as error:
+            raise InputError(f"There is no theorem {name!r} either. {error}") from None
+        having = [one for one in several if registry.get(one).designs is not None]
+        if not having:
+            raise InputError(f"No theorem of the family {name!r} declares designs.")
+        chosen += having
+    return list(dict.fromkeys(chosen))
 
 
 def run(options: argparse.Namespace) -> int:
@@ -121,7 +162,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         chosen = [registry.get(name) for name in options.names or registry.names()]
         if options.json is not None:
-            _writable(Path(options.json))
+            _writable(Path(options.json), "verify")
         start = time.perf_counter()
         result = verify(
             chosen,
@@ -171,10 +212,24 @@ def as_document(result: TheoremResult, seconds: float) -> dict[str, Any]:
     }
 
 
-def _writable(path: Path) -> None:
+def as_search_document(result: SearchResult) -> dict[str, Any]:
+    """Return what a search found, as JSON has it."""
+    return {
+        "distfreeuq": __version__,
+        "theorem": result.theorem.name,
+        "family": result.theorem.family,
+        "seed": result.seed,
+        "violated": result.violated,
+        "designs": result.n_designs,
+        "exact": result.n_exact,
+        "worst": result.to_frame().to_dict(orient="records"),
+    }
+
+
+def _writable(path: Path, command: str) -> None:
     """Raise, before minutes of simulation, if the file could not be written."""
     if path.is_dir() or not path.parent.is_dir():
         raise InputError(
-            "The 'json' option of verify must be a file name in an existing folder. "
-            f"Got {str(path)!r} instead."
+            f"The 'json' option of {command} must be a file name in an existing "
+            f"folder. Got {str(path)!r} instead."
         )

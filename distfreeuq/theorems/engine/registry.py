@@ -6,6 +6,7 @@ from importlib import import_module
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.arrays import describe
+from distfreeuq.exceptions import InputError
 from distfreeuq.theorems.engine.experiment import Theorem
 
 FAMILIES = {
@@ -173,6 +174,30 @@ def get(name: str) -> Theorem:
     _check_known(Arguments("theorems.get"), "name", name)
     found = _known[name]
     return found if isinstance(found, Theorem) else _load(found)[name]
+
+
+def family(name: str) -> tuple[str, ...]:
+    """Return the names of a family's theorems, the user's own included.
+
+    Parameters
+    ----------
+    name : str
+        As tables print it, or with hyphens: "label shift", "label-shift".
+
+    Examples
+    --------
+    >>> from distfreeuq.theorems.engine.registry import family
+    >>> family("assessment")[:2]
+    ('debiased-ece', 'calibration-test')
+    """
+    several = [get(one) for one in names()]
+    families = dict.fromkeys(one.family for one in several)
+    asked = [one for one in families if one.replace(" ", "-") == name.replace(" ", "-")]
+    if not asked:
+        raise InputError(
+            f"There is no family {describe(name)}. There are: {', '.join(families)}."
+        )
+    return tuple(one.name for one in several if one.family == asked[0])
 
 
 def find(args: Arguments, parameter: str, name: str | Theorem) -> Theorem:
