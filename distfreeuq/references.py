@@ -459,6 +459,7 @@ OWN_UNIFORMS = "the uniforms given are independent draws from [0, 1]"
 # ------------------------------------------------------------------------- label shift
 LABEL_SHIFT = "label shift: p(x | y) is the same in source and target"
 CLASSES_OVERLAP = "every class of the target occurs in the source"
+CLASSES_SEEN = "every class of the target has rows in the source sample"
 TRUE_PRIORS = "the class proportions of source and target are those given"
 TRUE_LABEL_WEIGHT = "the weights are the true q(y)/p(y) up to scale"
 CALIBRATED = "the probabilities are calibrated: P(Y = k | f) = f_k in the source"

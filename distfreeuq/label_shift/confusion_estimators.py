@@ -302,7 +302,8 @@ def _notes(
             f"Negative weights as solved ({named}) were set to zero, and the others "
             "rescaled."
         )
-    return notes
+    counts = confusion.joint.sum(axis=0)
+    return notes + guarantees.scarce_classes(counts, classes)
 
 
 def _why_singular(confusion: Confusion, classes: Classes) -> str:

@@ -149,7 +149,8 @@ def fit_mlls(
         )
     moments, covariance = moments_of_posteriors(calibrated, fit.prior)
     notes = _notes(fit, confusion, p, curvature, classes)
-    doubt = _outside(weight, moments, calibration is not None, classes)
+    doubt = guarantees.scarce_classes(samples.class_counts, classes)
+    doubt += _outside(weight, moments, calibration is not None, classes)
     notes += [(None, note) for note in doubt]
     for kind, note in notes:
         if kind is not None:

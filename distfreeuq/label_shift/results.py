@@ -370,9 +370,9 @@ class LabelShiftResult(Result):
         Asymptotic intervals need label shift and classes that predictions tell apart;
         they do not need calibrated probabilities, MLLS's own included. A class that is
         not told from others has [0, 1 / lower end of p_k], since its proportion in the
-        target is at most one; a class without source rows [0, inf). They come from
-        moment equations, so that MLLS's weight may lie outside, and a note then says
-        so. In the intervals of the likelihood, a weight that MLLS puts at zero is at
+        target is at most one; a class without source rows [0, inf), and those of other
+        classes then take it that the target lacks it too. They come from moment
+        equations, so that MLLS's weight may lie outside, and a note then says so. In the intervals of the likelihood, a weight that MLLS puts at zero is at
         most that at which the likelihood has fallen by the factor alpha / 2.
         """
         args = Arguments("LabelShiftResult.confint")
@@ -546,7 +546,7 @@ class LabelShiftResult(Result):
         """Return a row per class: priors, weight, standard error, 95% interval.
 
         The asymptotic interval or, where the weights are not identified, their range
-        over the finite-sample region; the estimates are then missing (NaN).
+        over the finite-sample region; BBSE's estimates are then missing (NaN).
         """
         import pandas as pd
 
@@ -605,7 +605,14 @@ class LabelShiftResult(Result):
         return fields
 
     def _table_method(self) -> str:
-        return "asymptotic" if self.solution is not None else "finite-sample"
+        """Return which intervals are printed.
+
+        Asymptotic ones take it that classes without source rows are not in the target,
+        which those in finite samples need not.
+        """
+        unseen = self.method != "MLLS" and not self.source_counts.all()
+        unsolved = self.solution is None or (unseen and not self.known)
+        return "finite-sample" if unsolved else "asymptotic"
 
     def summary(self) -> Summary:
         """Return weights, intervals and what is known of them, as a ``Summary``."""

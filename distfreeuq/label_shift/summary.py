@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distfreeuq._base import printing
+from distfreeuq._base.class_labels import name_classes
 from distfreeuq._base.printing import Table, class_name, interval, number
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def summarize_label_shift(result: LabelShiftResult) -> Summary:
         )
     ]
     if not result.known:
-        notes.insert(0, ("Intervals", f"{_INTERVALS[method]}."))
+        notes.insert(0, ("Intervals", f"{_INTERVALS[method]}{_unseen(result)}."))
         notes.insert(1, ("No-shift test", _NO_SHIFT))
     if result.method == "MLLS":
         notes.insert(0, ("Weights", _LIKELIHOOD))
@@ -74,6 +75,15 @@ def summarize_label_shift(result: LabelShiftResult) -> Summary:
         [Table([*headers, "95% interval"], rows)],
         [*notes, *printing.guarantee_notes(result.guarantee)],
     )
+
+
+def _unseen(result: LabelShiftResult) -> str:
+    """Return what asymptotic intervals take for granted of classes without rows."""
+    absent = np.flatnonzero(result.source_counts == 0)
+    if result._table_method() == "finite-sample" or not absent.size:
+        return ""
+    named = name_classes(result.classes, absent)
+    return f", as if the target, like the source rows, lacked {named}"
 
 
 def _facts(result: LabelShiftResult) -> list[tuple[str, str]]:

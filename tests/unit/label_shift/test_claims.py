@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -34,7 +36,13 @@ MOMENTS = Claim(
     "each interval covers its true weight, and region(delta) all of them, with the "
     "probability it states, be the probabilities calibrated or not",
     "confidence interval",
-    (*BASICS, r.CLASSES_TOLD_APART),
+    (
+        r.LABEL_SHIFT,
+        r.CLASSES_SEEN,
+        r.TWO_SAMPLES,
+        r.FITTED_ELSEWHERE,
+        r.CLASSES_TOLD_APART,
+    ),
     "score intervals of the moment equations (theory page, 4.6)",
     finite_sample=False,
 )
@@ -81,6 +89,48 @@ def test_an_estimate_whose_weights_are_not_identified_keeps_its_region():
     assert notes["Intervals"] == (
         "all at once, in finite samples (the weights are not identified)."
     )
+
+
+def unseen(estimate, scarce=0, **options):
+    """Estimate with `scarce` source rows of class 2, which is common in the target."""
+    rng = np.random.default_rng(3)
+    labels = np.append(rng.integers(2, size=300), np.full(scarce, 2))
+    likely = 0.1 + 0.7 * np.eye(3)
+    probs = rng.dirichlet(np.ones(3), size=labels.size) * 0.3 + 0.7 * likely[labels]
+    target = (
+        rng.dirichlet(np.ones(3), size=300) * 0.3 + 0.7 * likely[np.arange(300) % 3]
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dfu.IdentificationWarning)
+        return estimate(probs, labels, target, **options)
+
+
+@pytest.mark.parametrize("estimate", [dfu.bbse, dfu.rlls])
+@pytest.mark.parametrize("soft", [False, True])
+def test_a_class_without_source_rows_leaves_intervals_that_need_none(estimate, soft):
+    fit = unseen(estimate, soft=soft)
+    ends = fit.to_frame()[["low", "high"]].to_numpy()
+    assert np.array_equal(ends, fit.confint(method="finite-sample"))
+    notes = dict(fit.summary().page.notes)
+    assert notes["Intervals"].startswith("all at once, in finite samples")
+
+
+def test_asymptotic_intervals_say_that_they_ignore_a_class_without_source_rows():
+    fit = unseen(dfu.mlls)
+    notes = dict(fit.summary().page.notes)
+    assert notes["Intervals"] == (
+        "each by itself, asymptotic (score intervals), as if the target, like the "
+        "source rows, lacked class 2."
+    )
+    assert "lacked" not in dict(unseen(dfu.mlls, 5).summary().page.notes)["Intervals"]
+
+
+@pytest.mark.parametrize("estimate", [dfu.bbse, dfu.rlls, dfu.mlls])
+def test_a_class_of_few_source_rows_is_told(estimate):
+    told = "Fewer than 5 source rows of class 2: if common in the target"
+    assert any(note.startswith(told) for note in unseen(estimate, 4).notes)
+    assert not any("Fewer than" in note for note in unseen(estimate, 5).notes)
+    assert not any("Fewer than" in note for note in unseen(estimate, 0).notes)
 
 
 # ------------------------------------------------------------------------------- facts
