@@ -372,8 +372,9 @@ class LabelShiftResult(Result):
         not told from others has [0, 1 / lower end of p_k], since its proportion in the
         target is at most one; a class without source rows [0, inf), and those of other
         classes then take it that the target lacks it too. They come from moment
-        equations, so that MLLS's weight may lie outside, and a note then says so. In the intervals of the likelihood, a weight that MLLS puts at zero is at
-        most that at which the likelihood has fallen by the factor alpha / 2.
+        equations, so that MLLS's weight may lie outside, and a note then says so. In
+        the intervals of the likelihood, a weight that MLLS puts at zero is at most that
+        at which the likelihood has fallen by the factor alpha / 2.
         """
         args = Arguments("LabelShiftResult.confint")
         alpha = args.alpha(alpha)

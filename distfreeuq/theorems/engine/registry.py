@@ -35,6 +35,7 @@ FAMILIES = {
     "label_shift": (
         "bbse-region",
         "bbse-ball",
+        "bbse-cells",
         "bbse-consistency",
         "rlls-limits",
         "bbse-intervals",

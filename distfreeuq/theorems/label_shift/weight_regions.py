@@ -19,6 +19,7 @@ from distfreeuq.label_shift.inference.finite_sample_regions import (
 )
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.linear_solution import invertibility, solve
+from distfreeuq.theorems.draws.cell_designs import cell_designs, draw_of_target_cells
 from distfreeuq.theorems.draws.weight_designs import region_designs
 from distfreeuq.theorems.draws.weight_draws import (
     GOOD,
@@ -287,4 +288,65 @@ BALL = Theorem(
     ),
 )
 
-THEOREMS = (POLYTOPE, BALL)
+# -------------------------------------------------------------- each cell by itself
+
+EVENLY = np.array([[0.7, 0.3], [0.3, 0.7]])
+
+
+def with_level(confusion: Confusion, delta: float, *, cells: float) -> Polytope:
+    """Return the region with delta shared among another number of cells."""
+    each = delta / cells
+    lower, upper = clopper_pearson(confusion.joint, confusion.n, each)
+    mu_low, mu_high = clopper_pearson(confusion.target, confusion.m, each)
+    return Polytope(lower, upper, mu_low, mu_high, True)
+
+
+def one_cell(
+    rows: int, delta: float, region: Region = exact_region
+) -> Callable[..., dict[str, BoolArray]]:
+    """Return draws of a target of two predictions, the source being known."""
+    return partial(
+        draw_of_target_cells,
+        rows=rows,
+        delta=delta,
+        conditional=EVENLY,
+        region=region,
+    )
+
+
+CELLS = Theorem(
+    name="bbse-cells",
+    title="Every cell of BBSE's exact region has its share of delta",
+    reference="Clopper and Pearson (1934); theory page, 4.3",
+    statement=(
+        "Where one sample is known, so that all noise is that of c cells of the other, "
+        "the region misses the weights with probability c delta / (K^2 + K) at most; "
+        "two cells that add up to a whole sample count once."
+    ),
+    assumptions=ASSUMPTIONS,
+    family=FAMILY,
+    designs=cell_designs,
+    experiments=tuple(
+        Experiment(
+            f"known source, two classes, m = {rows}, delta = {delta}",
+            one_cell(rows, delta),
+            (Claim("missed", at_most=delta / 6.0, tolerance=0.02),),
+            batch=500,
+        )
+        for rows, delta in ((20, 0.9), (117, 0.9), (60, 0.5))
+    ),
+    controls=tuple(
+        Experiment(
+            name,
+            one_cell(117, 0.9, partial(with_level, cells=cells)),
+            (Claim("missed", at_most=0.15, tolerance=0.02),),
+            batch=500,
+        )
+        for name, cells in (
+            ("cells of the target not counted", 4.0),
+            ("ends at the level of both", 3.0),
+        )
+    ),
+)
+
+THEOREMS = (POLYTOPE, BALL, CELLS)
