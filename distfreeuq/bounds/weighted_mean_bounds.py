@@ -134,13 +134,14 @@ def weighted_chernoff(
         allowed = log_quotient(2.0, delta) / rows
     known = np.isfinite(share) & (rows > 0)
     center = np.where(known, share, 0.5)
+    # the mean of weights that are all at their bound may round to more than it
     speed = np.where(known, np.minimum(mean / weight_bound, 1.0), 0.0)
     ends = []
     for end in (0.0, 1.0):
         inside, outside = center, np.full(center.shape, end)
         for _ in range(60):
             middle = (inside + outside) / 2.0
-            average = middle + speed * (center - middle)
+            average = np.clip(middle + speed * (center - middle), 0.0, 1.0)
             entropy = special.rel_entr(average, middle)
             entropy = entropy + special.rel_entr(1.0 - average, 1.0 - middle)
             fits = entropy <= allowed

@@ -21,6 +21,7 @@ from distfreeuq.references import (
     WEIGHTS_BY_INPUTS,
 )
 from distfreeuq.theorems.assessment.metric_tables import FAMILY, N_SIM, VALID
+from distfreeuq.theorems.draws.assessment_designs import calibration_test_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
@@ -208,6 +209,7 @@ GIVEN_WEIGHT = Theorem(
     ),
     assumptions=(INDEPENDENT, ASSESSED_ELSEWHERE, WEIGHTS_BY_INPUTS),
     family=FAMILY,
+    designs=partial(calibration_test_designs, weighted=1.0),
     experiments=(
         Experiment(
             "public: 30 rows, one wrong on average",

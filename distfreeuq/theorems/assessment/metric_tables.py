@@ -19,6 +19,8 @@ from distfreeuq.references import (
     INDEPENDENT,
 )
 from distfreeuq.theorems.draws.assessment_designs import calibration_test_designs
+from distfreeuq.theorems.draws.instance_designs import with_instances
+from distfreeuq.theorems.draws.interval_designs import reliability_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
 
@@ -229,6 +231,7 @@ RELIABILITY = Theorem(
     ),
     assumptions=(IID, ASSESSED_ELSEWHERE, "bins fixed in advance"),
     family=FAMILY,
+    designs=reliability_designs,
     experiments=tuple(
         Experiment(
             f"five bins, n = {n}", partial(reliability_bins, n=n), ALL_HOLD, batch=200
@@ -309,4 +312,4 @@ ISOTONIC = Theorem(
     ),
 )
 
-THEOREMS = (DEBIASED, CALIBRATION_TEST, RELIABILITY, ISOTONIC)
+THEOREMS = (DEBIASED, CALIBRATION_TEST, RELIABILITY, with_instances(ISOTONIC))

@@ -2,6 +2,7 @@
 
 from distfreeuq.theorems.binning import (
     bin_rows,
+    discrete_scores,
     reweighting,
     simplex_cells,
     source_bins,
@@ -10,6 +11,7 @@ from distfreeuq.theorems.binning import (
 
 THEOREMS = (
     *source_bins.THEOREMS,
+    *discrete_scores.THEOREMS,
     *bin_rows.THEOREMS,
     *simplex_cells.THEOREMS,
     *reweighting.THEOREMS,

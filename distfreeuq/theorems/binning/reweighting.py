@@ -13,6 +13,7 @@ from distfreeuq.binning.label_shift_bins import reweighted
 from distfreeuq.label_shift.known_priors import label_weights
 from distfreeuq.references import LABEL_SHIFT, PODKOPAEV_RAMDAS_2021, TRUE_LABEL_WEIGHT
 from distfreeuq.theorems.binning.source_bins import FAMILY
+from distfreeuq.theorems.draws.instance_designs import with_instances
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
@@ -231,4 +232,4 @@ INEQUALITY = Theorem(
     ),
 )
 
-THEOREMS = (PROPOSITION_1, INEQUALITY)
+THEOREMS = (with_instances(PROPOSITION_1), with_instances(INEQUALITY))

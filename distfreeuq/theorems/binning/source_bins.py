@@ -18,6 +18,7 @@ from distfreeuq.references import (
     PODKOPAEV_RAMDAS_2021,
 )
 from distfreeuq.theorems.draws.bin_designs import source_bin_designs
+from distfreeuq.theorems.draws.score_bin_designs import one_probability_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
@@ -286,6 +287,7 @@ ONE_PROBABILITY = Theorem(
     ),
     assumptions=(CALIBRATION_IID, FITTED_ELSEWHERE),
     family=FAMILY,
+    designs=one_probability_designs,
     experiments=tuple(
         Experiment(
             f"{mode}, three classes, {bound}, uniform mass, n = 150",

@@ -27,6 +27,7 @@ from distfreeuq.scenarios.scenario import Domain
 from distfreeuq.theorems.binning.reweighting import conditional
 from distfreeuq.theorems.binning.source_bins import FAMILY, fails
 from distfreeuq.theorems.draws.bin_designs import target_bin_designs
+from distfreeuq.theorems.draws.score_bin_designs import weighted_designs
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
 
@@ -307,6 +308,7 @@ WEIGHTED = Theorem(
         FITTED_ELSEWHERE,
     ),
     family=FAMILY,
+    designs=weighted_designs,
     experiments=tuple(
         Experiment(
             f"{bound}, ratio up to {largest}, n = 800",

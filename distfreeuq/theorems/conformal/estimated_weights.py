@@ -23,6 +23,7 @@ from distfreeuq.references import PODKOPAEV_RAMDAS_2021
 from distfreeuq.theorems.conformal.known_weights import BASICS, draw_sets
 from distfreeuq.theorems.conformal.split_coverage import FAMILY, covers
 from distfreeuq.theorems.draws.calibration_draws import scored_draws, simplex_rows
+from distfreeuq.theorems.draws.row_designs import variation_designs
 from distfreeuq.theorems.draws.weight_designs import union_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
@@ -416,6 +417,7 @@ VARIATION = Theorem(
     ),
     assumptions=(*BASICS, "the weights come from other rows"),
     family=FAMILY,
+    designs=variation_designs,
     experiments=(
         Experiment(
             "fixed wrong weights, n = 100",

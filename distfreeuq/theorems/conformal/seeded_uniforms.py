@@ -30,6 +30,7 @@ from distfreeuq.theorems.conformal.split_coverage import (
     overconfident,
 )
 from distfreeuq.theorems.draws.calibration_draws import Rows
+from distfreeuq.theorems.draws.row_designs import seeded_designs
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
 ALPHA = 0.1
@@ -142,6 +143,7 @@ SEEDED = Theorem(
     ),
     assumptions=(EXCHANGEABLE, CHOSEN_ELSEWHERE, SEED_ELSEWHERE),
     family=FAMILY,
+    designs=seeded_designs,
     experiments=tuple(
         Experiment(
             f"public: {name}, one row per call",

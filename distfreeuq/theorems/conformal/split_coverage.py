@@ -36,6 +36,7 @@ from distfreeuq.theorems.draws.calibration_draws import (
     scored_draws,
     simplex_rows,
 )
+from distfreeuq.theorems.draws.row_designs import p_value_designs
 from distfreeuq.theorems.draws.set_designs import split_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
@@ -317,6 +318,7 @@ P_VALUES = Theorem(
     ),
     assumptions=(EXCHANGEABLE, CHOSEN_ELSEWHERE),
     family=FAMILY,
+    designs=p_value_designs,
     experiments=(
         Experiment(
             "public: over-confident classifier, n = 19",

@@ -18,6 +18,7 @@ from distfreeuq.density_ratios.weight_pipeline import STAGES, Conditioning, cond
 from distfreeuq.references import PAMPARI_ERMON_2020, TWO_SAMPLES
 from distfreeuq.theorems.covariate_shift.weighted_losses import FAMILY, never
 from distfreeuq.theorems.draws.finite_shift import SAME
+from distfreeuq.theorems.draws.instance_designs import with_instances
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
 
@@ -433,4 +434,4 @@ COEFFICIENTS = Theorem(
     ),
 )
 
-THEOREMS = (BAYES, CONDITIONING, NEIGHBOURS, AUC, COEFFICIENTS)
+THEOREMS = (BAYES, with_instances(CONDITIONING), NEIGHBOURS, AUC, COEFFICIENTS)

@@ -16,6 +16,7 @@ from distfreeuq.theorems.covariate_shift.weighted_losses import (
     never,
 )
 from distfreeuq.theorems.draws.finite_shift import SAME
+from distfreeuq.theorems.draws.instance_designs import with_instances
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
 # ------------------------------------------------------------------------- the bound
@@ -335,4 +336,4 @@ BRIER = Theorem(
     ),
 )
 
-THEOREMS = (BOUND, BRIER)
+THEOREMS = (with_instances(BOUND), with_instances(BRIER))

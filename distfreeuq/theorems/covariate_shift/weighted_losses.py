@@ -25,6 +25,7 @@ from distfreeuq.theorems.draws.finite_shift import (
     as_probs,
     merged,
 )
+from distfreeuq.theorems.draws.instance_designs import with_instances
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
 
@@ -491,4 +492,9 @@ SAMPLE_SIZE = Theorem(
     ),
 )
 
-THEOREMS = (WEIGHTED_LOSS, VARIANCE, FEATURES, SAMPLE_SIZE)
+THEOREMS = (
+    WEIGHTED_LOSS,
+    with_instances(VARIANCE),
+    with_instances(FEATURES),
+    with_instances(SAMPLE_SIZE),
+)

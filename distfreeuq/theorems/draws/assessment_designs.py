@@ -53,16 +53,19 @@ def p_value_draw(
 
 
 def calibration_test_designs(
-    generator: np.random.Generator, *, own_counts: bool = True
+    generator: np.random.Generator, *, own_counts: bool = True, weighted: float = 0.4
 ) -> Design:
-    """Return one to thirty rows at one to five points."""
+    """Return one to thirty rows at one to five points, `weighted` of them with weights.
+
+    Weights are the points', and may span four powers of ten.
+    """
     k = int(generator.integers(2, 5))
     points = generator.dirichlet(np.ones(k), size=int(generator.integers(1, 6)))
     points = np.round(points, 3)
     points[:, -1] = 1.0 - points[:, :-1].sum(axis=1)
     weights = None
-    if generator.random() < 0.4:
-        weights = 10.0 ** generator.uniform(0.0, 2.0, len(points))
+    if generator.random() < weighted:
+        weights = 10.0 ** generator.uniform(0.0, 4.0, len(points))
     settings: dict[str, Any] = {
         "n": int(generator.integers(1, 31)),
         "n_sim": int(generator.choice([9, 19])),

@@ -1,4 +1,4 @@
-"""Designs for bins: a few atoms, each in a bin of its own or sharing one."""
+"""Designs for bins in canonical mode: a few atoms, each in a bin of its own."""
 
 from __future__ import annotations
 

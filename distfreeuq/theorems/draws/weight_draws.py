@@ -129,7 +129,9 @@ def confusions(
         yield of_counts(cells.reshape(k, k), counts)
 
 
-def of_counts(joint: IntMatrix, target: IntArray) -> Confusion:
+def of_counts(
+    joint: IntMatrix | FloatMatrix, target: IntArray | FloatArray
+) -> Confusion:
     """Return the confusion matrix of counted predictions."""
     n, m = int(joint.sum()), int(target.sum())
     # whole numbers, which need not be floats

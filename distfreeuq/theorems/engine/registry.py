@@ -50,6 +50,7 @@ FAMILIES = {
     "binning": (
         "binning-bound",
         "binning-one-probability",
+        "binning-discrete-scores",
         "uniform-mass-rows",
         "simplex-cell-rows",
         "label-shift-posterior",
@@ -65,6 +66,7 @@ FAMILIES = {
         "temperatures-keep-decisions",
         "weights-have-no-scale",
         "temperature-intervals",
+        "classes-without-error",
     ),
     "covariate_shift": (
         "importance-weighted-loss",

@@ -21,6 +21,7 @@ from distfreeuq.label_shift.inference.likelihood_delta_method import (
 from distfreeuq.label_shift.maximum_likelihood import mlls
 from distfreeuq.label_shift.results import LabelShiftResult
 from distfreeuq.references import CALIBRATED, TOLD_APART
+from distfreeuq.theorems.draws.instance_designs import with_instances
 from distfreeuq.theorems.draws.weight_draws import (
     Change,
     Pair,
@@ -320,4 +321,4 @@ INTERVALS = Theorem(
     ),
 )
 
-THEOREMS = (OPTIMUM, CONSISTENCY, INTERVALS)
+THEOREMS = (with_instances(OPTIMUM), CONSISTENCY, INTERVALS)

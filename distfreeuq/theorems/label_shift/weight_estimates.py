@@ -23,6 +23,7 @@ from distfreeuq.references import (
     LABEL_SHIFT,
     TWO_SAMPLES,
 )
+from distfreeuq.theorems.draws.instance_designs import with_instances
 from distfreeuq.theorems.draws.weight_draws import (
     WEIGHT,
     confusions,
@@ -226,4 +227,4 @@ RLLS = Theorem(
     ),
 )
 
-THEOREMS = (CONSISTENCY, RLLS)
+THEOREMS = (CONSISTENCY, with_instances(RLLS))

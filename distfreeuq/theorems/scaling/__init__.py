@@ -1,6 +1,7 @@
 """The family of scaling: temperatures, and what spoils confidence."""
 
 from distfreeuq.theorems.scaling import (
+    certain_classes,
     excess_risk,
     sandwich_intervals,
     scaling_invariance,
@@ -12,4 +13,5 @@ THEOREMS = (
     *spoilt_confidence.THEOREMS,
     *scaling_invariance.THEOREMS,
     *sandwich_intervals.THEOREMS,
+    *certain_classes.THEOREMS,
 )

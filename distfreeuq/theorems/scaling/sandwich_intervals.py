@@ -9,6 +9,7 @@ import numpy as np
 from scipy import optimize, special
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq.calibration.platt import platt_scaling
 from distfreeuq.calibration.results import coefficients
 from distfreeuq.calibration.temperature import temperature_scaling
 from distfreeuq.calibration.vector import vector_scaling
@@ -107,6 +108,29 @@ def vector_intervals(
     return {"scale covered": covered[:, 0], "bias covered": covered[:, 1]}
 
 
+def platt_intervals(
+    generator: np.random.Generator, n_draws: int, *, n: int, factor: float = 1.0
+) -> dict[str, BoolArray]:
+    """Return whether intervals hold the best slope and intercept of two classes.
+
+    Class 0 against the others, by the difference of two logits; no line is right.
+    """
+    pop = population()
+    logits = np.ascontiguousarray(pop.logits[:, :2])
+    labels = (pop.labels != 0).astype(np.int64)
+    best = platt_scaling(logits, labels, sample_weight=pop.masses)
+    truth = np.array([best.slope, best.intercept])
+    estimates, errors = np.empty((2, n_draws, 2))
+    for i in range(n_draws):
+        rows = generator.choice(pop.masses.size, n, p=pop.masses)
+        fit = platt_scaling(logits[rows], labels[rows])
+        estimates[i] = fit.slope, fit.intercept
+        errors[i] = factor * fit.std_err
+    table = coefficients(estimates, errors, 0.0)
+    covered = (table["low"] <= truth) & (truth <= table["high"])
+    return {"slope covered": covered[:, 0], "intercept covered": covered[:, 1]}
+
+
 def covers(*events: str, tolerance: float = 0.05) -> tuple[Claim, ...]:
     """Return the claim of 95 % intervals."""
     return tuple(Claim(event, equals=LEVEL, tolerance=tolerance) for event in events)
@@ -142,6 +166,12 @@ INTERVALS = Theorem(
             covers("scale covered", "bias covered", tolerance=0.08),
             batch=100,
         ),
+        Experiment(
+            "Platt scaling of two classes, n = 2000",
+            partial(platt_intervals, n=2000),
+            covers("slope covered", "intercept covered", tolerance=0.08),
+            batch=100,
+        ),
     ),
     controls=(
         Experiment(
@@ -160,6 +190,12 @@ INTERVALS = Theorem(
             "vector scaling, errors too small by 30 %",
             partial(vector_intervals, n=2000, factor=0.7),
             covers("scale covered", "bias covered", tolerance=0.08),
+            batch=100,
+        ),
+        Experiment(
+            "Platt scaling, errors too small by 30 %",
+            partial(platt_intervals, n=2000, factor=0.7),
+            covers("slope covered", "intercept covered", tolerance=0.08),
             batch=100,
         ),
     ),

@@ -14,6 +14,7 @@ from distfreeuq.calibration.platt import platt_scaling
 from distfreeuq.calibration.temperature import temperature_scaling
 from distfreeuq.calibration.vector import vector_scaling
 from distfreeuq.references import ZHAO_2020
+from distfreeuq.theorems.draws.instance_designs import with_instances
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 from distfreeuq.theorems.scaling.excess_risk import FAMILY
@@ -236,4 +237,4 @@ WEIGHTS = Theorem(
     ),
 )
 
-THEOREMS = (DECISIONS, WEIGHTS)
+THEOREMS = (with_instances(DECISIONS), with_instances(WEIGHTS))

@@ -227,3 +227,18 @@ def test_repaired_bound_is_at_most_half_of_the_printed_first_term():
         repaired = bounds.label_shift_source_radius(l1(p, q), w.max(), p @ w)
         assert l1(tilt(p, w), tilt(q, w)) <= repaired * (1 + 1e-12)
         assert 2 * repaired <= bounds.theorem4_printed(l1(p, q), w) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("weight", [1.0, 1.0041627667227284, 0.1, 1e5 / 3])
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_chernoff_of_weights_at_their_bound_is_that_of_equal_rows(weight, share):
+    """The mean of ten equal weights may round to more than the weight itself."""
+    mean = np.sum(np.full(10, weight)) / 10
+    low, high = bounds.weighted_chernoff([10], [share], [mean], weight, 0.15)
+    plain = bounds.weighted_chernoff([10], [share], [1.0], 1.0, 0.15)
+    assert np.allclose([low, high], plain, atol=1e-9)
+    assert high[0] - low[0] == pytest.approx(1.0 - 0.075**0.1, abs=1e-9)
+    beyond = bounds.weighted_chernoff(
+        [10], [share], [weight * (1 + 4e-16)], weight, 0.15
+    )
+    assert np.allclose(beyond, plain, atol=1e-9)
