@@ -108,7 +108,8 @@ ENTRIES = (
     Entry(r"the intervals are not simultaneous", reason=SPOKEN_ELSEWHERE),
     # ----------------------------------------------------------------- label weights
     Entry(
-        r"region\(delta\) holds all true weights at once", ("bbse-region", "bbse-ball")
+        r"region\(delta\) holds all true weights at once",
+        ("bbse-region", "bbse-cells", "bbse-ball"),
     ),
     Entry(r"it may be unbounded", ("bbse-ball",)),
     Entry(
@@ -118,6 +119,20 @@ ENTRIES = (
     Entry(
         r"each by itself, asymptotic \(score intervals",
         ("bbse-intervals", "mlls-intervals"),
+    ),
+    Entry(
+        r"asymptotic intervals of the classes it is confused with may cover less",
+        reason="a warning; how much less is in the replication of weight intervals",
+    ),
+    Entry(r"they rest on the regulariser|The target is predicted to hold", reason=NONE),
+    Entry(r"so that the weights are not identified", reason=NONE),
+    Entry(
+        r"The methods 'finite-sample' and 'anderson-rubin' do not invert",
+        ("bbse-region", "anderson-rubin"),
+    ),
+    Entry(r"no weight can be estimated, and it was set to zero", reason=NONE),
+    Entry(
+        r"all at once, in finite samples \(the weights", ("bbse-region", "bbse-ball")
     ),
     Entry(r"each interval covers its true weight", ("mlls-intervals",)),
     Entry(r"exact at every sample size on average over its draws", ("no-shift-test",)),
@@ -134,11 +149,17 @@ ENTRIES = (
     Entry(
         r"\| ?bin( of class k)?\) - frequency(_k)?\| <= radius (?!on the|for target)"
         r".*at once",
-        ("binning-bound", "binning-one-probability"),
+        ("binning-bound", "binning-one-probability", "binning-discrete-scores"),
     ),
     Entry(r"frequency(_k)?\| <= radius on the target", ("binning-bound-target",)),
     Entry(r"frequency(_k)?\| <= radius for target", ("binning-bound-weighted",)),
     Entry(r"source estimation up to .*weight estimation", ("label-shift-error",)),
+    Entry(
+        r"share \d+ edges, as scores are discrete; nothing is claimed",
+        ("binning-discrete-scores",),
+    ),
+    Entry(r"share \d+ edges, as scores are discrete", ("binning-discrete-scores",)),
+    Entry(r"nothing is claimed for new rows exactly on one", reason=NONE),
     Entry(
         r"radii shrink as one over the root",
         reason="the rate of every radius; its number is a rule of thumb, 'about'",
@@ -149,6 +170,7 @@ ENTRIES = (
         ("temperature-excess-risk", "class-excess-risk"),
     ),
     Entry(r"by the paper's own constants", ("temperature-excess-risk",)),
+    Entry(r"'no error': none among its", ("classes-without-error",)),
     Entry(r"'limited': gamma keeps it|'at bound': no optimum", reason=DESCRIBES),
     Entry(r"^T=.*fitted to all rows", reason=DESCRIBES),
     Entry(r"no standard errors", reason=NONE),
@@ -157,13 +179,14 @@ ENTRIES = (
     Entry(r"rely on the test", ("calibration-test",)),
     Entry(r"assess tests calibration", ("calibration-test",)),
     Entry(
-        r"(no interval|cannot|not) .*(be )?trusted|not far above|noise",
-        reason="a warning, which takes back and promises nothing",
+        r"a calibrated classifier has on average|noise alone|part of it is noise",
+        ("calibration-test",),
     ),
     Entry(
-        r"bootstrap samples of rows",
-        reason="asymptotic, and printed so; theorem tests of assess measure coverage",
+        r"(no interval|cannot|not) .*(be )?trusted|not far above",
+        reason="a warning, which takes back and promises nothing",
     ),
+    Entry(r"bootstrap samples of rows", ("bootstrap-intervals",)),
     Entry(r"^That of accuracy is exact", ("assessed-accuracy",)),
     Entry(
         r"with unequal weights intervals may cover less|cover too seldom|"
@@ -202,7 +225,7 @@ ENTRIES = (
     Entry(r"an objective to minimise|no certificate", reason=NONE),
     Entry(
         r"coverage is at least 1 - alpha - E_p",
-        reason="by Lei & Candes (2021), and said to be of no use without knowing E_p",
+        ("wrong-ratio-coverage",),
     ),
     Entry(r"a discriminator that knows nothing has 0\.693", reason="ln 2"),
     Entry(r"judged on \d+ rows|0\.5 is chance", reason=DESCRIBES),
@@ -240,6 +263,8 @@ HEADERS = {
         "bbse-intervals",
         "mlls-intervals",
         "reliability-intervals",
+        "assessed-accuracy",
+        "bootstrap-intervals",
     ),
     r"^(radius|low|high)$": ("binning-bound", "binning-one-probability"),
     r"^(std\.? err\.?|z.*|P>\|z\||\[0\.025|0\.975\])$": (

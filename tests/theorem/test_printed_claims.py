@@ -80,7 +80,17 @@ def further_results():
     for fit in (few, shifted([1.0, 2.0, 1.0]), shifted(likelihood)):
         yield fit.predict(TARGET, rng=0)
 
+    for some in (LABELS != 2, (LABELS != 2) | (np.cumsum(LABELS == 2) <= 3)):
+        for estimate in (dfu.mlls, dfu.bbse, dfu.rlls):  # no rows of a class, or few
+            yield estimate(PROBS[some], LABELS[some], TARGET)
+
     yield binned(mode="classwise").under_label_shift(likelihood)
+    atoms = np.repeat([0.2, 0.5, 0.8], [970, 60, 970])
+    yield dfu.histogram_binning(atoms, np.arange(2000) % 2, n_bins=2)
+    sure = np.vstack([LOGITS, np.tile([9.0, 0.0, 0.0], (20, 1))])
+    sure[: len(LOGITS), 0] -= 50.0
+    certain = np.append(LABELS, np.zeros(20, dtype=int))
+    yield dfu.classwise_temperature_scaling(sure, certain)
     yield binned(mode="top-label")
     yield binned().under_label_shift(bbse())
     yield dfu.histogram_binning(ONE, HITS, n_bins=4, sample_weight=RATIO)

@@ -19,7 +19,13 @@ from distfreeuq.label_shift.inference.regions import Polytope
 from distfreeuq.theorems.draws import (
     assessment_designs,
     bin_designs,
+    cell_designs,
+    instance_designs,
+    interval_designs,
     pac_designs,
+    row_designs,
+    scaling_designs,
+    score_bin_designs,
     set_designs,
     weight_designs,
 )
@@ -43,7 +49,40 @@ DESIGNS = {
     "calibration-test": 1,
     "label-shift-pac": 12,
     "no-shift-test": 1,
+    "bbse-cells": 12,
+    "conformal-p-values": 100,
+    "seeded-coverage": 100,
+    "total-variation-coverage": 100,
+    "wrong-ratio-coverage": 100,
+    "rlls-limits": 60,
+    "mlls-optimum": 4,
+    "binning-one-probability": 10,
+    "binning-discrete-scores": 2,
+    "binning-bound-weighted": 2,
+    "label-shift-posterior": 100,
+    "label-shift-error": 100,
+    "temperature-excess-risk": 1,
+    "class-excess-risk": 1,
+    "temperatures-keep-decisions": 30,
+    "weights-have-no-scale": 30,
+    "classes-without-error": 20,
+    "importance-variance": 200,
+    "feature-map-bias": 200,
+    "effective-sample-size": 20,
+    "density-ratio-weights": 60,
+    "covariate-shift-bound": 200,
+    "brier-decomposition": 60,
+    "reliability-intervals": 30,
+    "isotonic-fit": 60,
+    "weighted-calibration-test": 1,
+    "evaluated-coverage": 40,
+    "assessed-accuracy": 8,
 }
+
+
+def test_every_family_has_designs():
+    having = {theorems.get(name).family for name in DESIGNS}
+    assert having == {theorems.get(name).family for name in theorems.names()}
 
 
 def test_every_theorem_with_designs_is_searched():
@@ -141,7 +180,82 @@ def p_values_of_a_chi_squared(*args, soft=False):
     return Estimate()
 
 
+def shared_among(cells, swapped=False):
+    """Return the region of BBSE with delta shared among another number of cells."""
+
+    def region(confusion, delta):
+        each = delta / cells(confusion.target.size)
+        n, m = confusion.n, confusion.m
+        if swapped:
+            n, m = m, n
+        joint = np.minimum(confusion.joint, n), n
+        target = np.minimum(confusion.target, m), m
+        lower, upper = dfu.bounds.clopper_pearson(*joint, each)
+        return Polytope(lower, upper, *dfu.bounds.clopper_pearson(*target, each), True)
+
+    return region
+
+
+def cells_with(region):
+    return partial(cell_designs.known_sample_designs, region=region), 30
+
+
+def normal_interval(hits, n, level):
+    """Return the interval of the normal limit."""
+    from scipy import special
+
+    share = hits / n
+    half = special.ndtri((1 + level) / 2) * math.sqrt(share * (1 - share) / n)
+    return share - half, share + half
+
+
+def broken_law(generator, n_draws):
+    """Return an event that must never happen, and does once in twenty."""
+    return {"never": generator.random(n_draws) < 0.05}
+
+
 PLANTED = {
+    "cells of the target not counted": cells_with(shared_among(lambda k: k * k)),
+    "a cell too few": cells_with(shared_among(lambda k: k * k + k - 1)),
+    "ends at the level of both": cells_with(shared_among(lambda k: (k * k + k) / 2)),
+    "n and m swapped": cells_with(shared_among(lambda k: k * k + k, swapped=True)),
+    "one stream per call": (partial(row_designs.seeded_designs, new_key=True), 60),
+    "p-values without the new row": (
+        partial(row_designs.p_value_designs, own=False),
+        60,
+    ),
+    "half of the total variation": (
+        partial(row_designs.variation_designs, factor=0.5),
+        400,
+    ),
+    "normal intervals": (
+        partial(interval_designs.binomial_designs, ends=normal_interval),
+        20,
+    ),
+    "a thousandth of the excess risk": (
+        partial(scaling_designs.excess_designs, factor=1e-3),
+        20,
+    ),
+    "two thirds of one probability's radius": (
+        partial(score_bin_designs.one_probability_designs, factor=0.67),
+        30,
+    ),
+    "a fifth of the weighted radius": (
+        partial(score_bin_designs.weighted_designs, factor=0.2),
+        12,
+    ),
+    "rows on edges claimed too": (
+        partial(score_bin_designs.atoms_designs, claim_edges=True),
+        80,
+    ),
+    "what never happens does": (
+        partial(
+            instance_designs.single_draw_designs,
+            draws={"law": broken_law},
+            events={"law": ("never",)},
+        ),
+        200,
+    ),
     "rank of n": (partial(at_level, "split", rank_of_n), 60),
     "unweighted under label shift": (partial(at_level, "label shift", unweighted), 60),
     "unweighted under covariate shift": (

@@ -15,7 +15,7 @@ from distfreeuq.assessment.data import read_measures
 from distfreeuq.references import ASSESSED_ELSEWHERE, CLOPPER_PEARSON_1934, IID
 from distfreeuq.theorems.assessment.metric_tables import FAMILY
 from distfreeuq.theorems.draws.interval_designs import (
-    interval_designs,
+    binomial_designs,
     of_accuracy,
 )
 from distfreeuq.theorems.engine.claims import Claim
@@ -72,7 +72,7 @@ ACCURACY = Theorem(
     statement="P(interval holds the accuracy) >= level, if weights are equal.",
     assumptions=(IID, ASSESSED_ELSEWHERE),
     family=FAMILY,
-    designs=partial(interval_designs, ends=of_accuracy),
+    designs=partial(binomial_designs, ends=of_accuracy),
     experiments=(
         Experiment(
             "public: 25 rows", partial(accuracies, n=25), HOLDS_ACCURACY, batch=200

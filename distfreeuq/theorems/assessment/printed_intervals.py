@@ -20,7 +20,7 @@ from distfreeuq.references import (
 )
 from distfreeuq.theorems.assessment.metric_tables import FAMILY
 from distfreeuq.theorems.draws.calibration_draws import PowerScores
-from distfreeuq.theorems.draws.interval_designs import interval_designs, of_sets
+from distfreeuq.theorems.draws.interval_designs import binomial_designs, of_sets
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 from distfreeuq.theorems.engine.sequential import exact_interval, plan_for
@@ -71,7 +71,7 @@ EVALUATED = Theorem(
     ),
     assumptions=(IID, SETS_ASSESSED_ELSEWHERE),
     family=FAMILY,
-    designs=partial(interval_designs, ends=of_sets),
+    designs=partial(binomial_designs, ends=of_sets),
     experiments=(
         Experiment(
             "public: 25 new rows",

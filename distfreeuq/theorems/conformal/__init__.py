@@ -11,6 +11,7 @@ from distfreeuq.theorems.conformal import (
     split_coverage,
     training_conditional,
     weighted_exchangeability,
+    wrong_ratios,
 )
 
 THEOREMS = (
@@ -24,4 +25,5 @@ THEOREMS = (
     *estimated_weights.THEOREMS,
     *one_direction.THEOREMS,
     *weighted_exchangeability.THEOREMS,
+    *wrong_ratios.THEOREMS,
 )

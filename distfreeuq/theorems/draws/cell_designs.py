@@ -137,7 +137,7 @@ def draw_of_target_cells(
     return {"missed": ~np.array(held)[which.ravel()]}
 
 
-def cell_designs(
+def known_sample_designs(
     generator: np.random.Generator, *, region: Region = exact_region
 ) -> Design:
     """Return a known source with a target of few rows, or the other way round."""

@@ -36,11 +36,11 @@ def with_instances(theorem: Theorem) -> Theorem:
     }
     draws = {one.name: one.draw for one in theorem.experiments if events[one.name]}
     return replace(
-        theorem, designs=partial(instance_designs, draws=draws, events=events)
+        theorem, designs=partial(single_draw_designs, draws=draws, events=events)
     )
 
 
-def instance_designs(
+def single_draw_designs(
     generator: np.random.Generator,
     *,
     draws: Mapping[str, Draw],

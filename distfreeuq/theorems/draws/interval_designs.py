@@ -66,7 +66,7 @@ def _holds(ends: tuple[float, float], truth: float) -> bool:
     return not np.isfinite(ends).all() or ends[0] <= truth <= ends[1]
 
 
-def interval_designs(generator: np.random.Generator, *, ends: Ends) -> Design:
+def binomial_designs(generator: np.random.Generator, *, ends: Ends) -> Design:
     """Return a truth that is just below or above the end of some interval."""
     n = int(generator.integers(1, 41))
     level = float(generator.choice([0.5, 0.8, 0.9, 0.95, 0.99]))
@@ -116,7 +116,7 @@ def two_bins(n: int, level: float, shares: FloatArray, truths: FloatArray) -> fl
 def reliability_designs(generator: np.random.Generator) -> Design:
     """Return one bin of many rows, or two of few."""
     if generator.random() < 0.7:
-        return interval_designs(generator, ends=of_reliability)
+        return binomial_designs(generator, ends=of_reliability)
     n = int(generator.integers(1, 10))
     share = float(generator.uniform(0.05, 0.95))
     settings: dict[str, Any] = {

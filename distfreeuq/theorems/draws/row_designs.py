@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
+from distfreeuq.conformal.covariate_shift_sets import covariate_shift_conformal
 from distfreeuq.conformal.label_conditional_sets import label_conditional_conformal
 from distfreeuq.conformal.label_shift_sets import label_shift_conformal
 from distfreeuq.conformal.split_sets import split_conformal
@@ -207,4 +208,48 @@ def variation_designs(generator: np.random.Generator, *, factor: float = 1.0) ->
         settings | {"total variation": cost},
         Claim("covered", at_least=lower),
         probability=partial(coverage_with_other_weights, **settings),
+    )
+
+
+def coverage_with_other_ratios(
+    *,
+    probs: FloatMatrix,
+    labels: IntArray,
+    ratio: FloatArray,
+    used: FloatArray,
+    alpha: float,
+    score: str,
+) -> float:
+    """Return the coverage of sets made with `used` in place of the rows' ratios."""
+    options: Options = {"alpha": alpha, "score": score, "randomized": False, "rng": 0}
+    held = 0.0
+    for i in np.flatnonzero(ratio):
+        old = np.delete(np.arange(labels.size), i)
+        fit = covariate_shift_conformal(probs[old], labels[old], used[old], **options)
+        sets = fit.predict(probs[i : i + 1], used[i : i + 1])
+        held += float(ratio[i]) * bool(sets.mask[0, labels[i]])
+    return held / float(ratio.sum())
+
+
+def ratio_variation_designs(
+    generator: np.random.Generator, *, factor: float = 1.0
+) -> Design:
+    """Return the same for weights of rows, equal rows having equal weights."""
+    settings = _random(generator, ("split",))
+    del settings["kind"], settings["label_weight"]
+    probs = settings["probs"]
+    _, which = np.unique(probs, axis=0, return_inverse=True)
+    which = which.ravel()
+    ratio = wide_weights(generator, int(which.max()) + 1)[which]
+    if not ratio.any():
+        ratio = np.ones(which.size)
+    wrong = 10.0 ** generator.normal(0.0, generator.choice([0.1, 1.0]), which.size)
+    used = np.maximum(ratio, 1e-6) * wrong[which]
+    cost = 0.5 * float(np.abs(ratio / ratio.sum() - used / used.sum()).sum())
+    settings |= {"ratio": ratio, "used": used}
+    lower = max(0.0, 1.0 - settings["alpha"] - factor * cost - ROUNDING)
+    return Design(
+        settings | {"total variation": cost},
+        Claim("covered", at_least=lower),
+        probability=partial(coverage_with_other_ratios, **settings),
     )

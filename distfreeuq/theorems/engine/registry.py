@@ -31,6 +31,7 @@ FAMILIES = {
         "directional-coverage",
         "covariate-shift-coverage",
         "covariate-shift-pac",
+        "wrong-ratio-coverage",
     ),
     "label_shift": (
         "bbse-region",

@@ -19,7 +19,10 @@ from distfreeuq.label_shift.inference.finite_sample_regions import (
 )
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.linear_solution import invertibility, solve
-from distfreeuq.theorems.draws.cell_designs import cell_designs, draw_of_target_cells
+from distfreeuq.theorems.draws.cell_designs import (
+    draw_of_target_cells,
+    known_sample_designs,
+)
 from distfreeuq.theorems.draws.weight_designs import region_designs
 from distfreeuq.theorems.draws.weight_draws import (
     GOOD,
@@ -325,7 +328,7 @@ CELLS = Theorem(
     ),
     assumptions=ASSUMPTIONS,
     family=FAMILY,
-    designs=cell_designs,
+    designs=known_sample_designs,
     experiments=tuple(
         Experiment(
             f"known source, two classes, m = {rows}, delta = {delta}",
