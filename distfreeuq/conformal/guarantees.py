@@ -14,6 +14,7 @@ from distfreeuq._numerics.quantiles import smallest_sample
 from distfreeuq.bounds import unchecked
 from distfreeuq.conformal.data import CalibrationScores
 from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least, at_most
+from distfreeuq.label_shift.guarantees import moment_equations
 from distfreeuq.label_shift.inference.prior_distance import total_variation_bound
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.results import LabelShiftResult
@@ -21,7 +22,6 @@ from distfreeuq.references import (
     CALIBRATED,
     CHOSEN_ELSEWHERE,
     CLASS_EXCHANGEABLE,
-    CLASSES_TOLD_APART,
     CLOPPER_PEARSON_1934,
     COVARIATE_SHIFT,
     EXCHANGEABLE,
@@ -408,9 +408,8 @@ def directional(
         kind="marginal",
         lower=lower,
         reference=f"{_WEIGHTED}; one direction (theory page, 4.10)",
-        assumptions=_all_needs(
-            _LABEL_SHIFT, _of_the_weights(estimate), (CLASSES_TOLD_APART,)
-        ),
+        # whatever the estimator, the bound is that of the moment equations
+        assumptions=_all_needs(_LABEL_SHIFT, moment_equations().assumptions),
         finite_sample=False,
     )
 

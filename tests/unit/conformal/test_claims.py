@@ -136,7 +136,7 @@ def of_estimators() -> list[Row]:
                 estimated(name, robust="directional", delta=0.03, alpha=0.2),
                 "marginal",
                 0.77,
-                SHIFT | own | LIKELIHOOD,
+                SHIFT | LIKELIHOOD,
                 WEIGHTED_BY,
                 finite_sample=False,
             ),
