@@ -44,6 +44,7 @@ from distfreeuq.calibration import (
 from distfreeuq.conformal import (
     APS,
     LAC,
+    PAS,
     RAPS,
     SAPS,
     ConformalResult,
@@ -53,6 +54,7 @@ from distfreeuq.conformal import (
     LabelConditionalConformalResult,
     LabelShiftConformalResult,
     Margin,
+    PlanResult,
     PredictionSets,
     Rank,
     SplitConformalResult,
@@ -61,6 +63,7 @@ from distfreeuq.conformal import (
     label_conditional_conformal,
     label_shift_conformal,
     nested_scores,
+    plan,
     split_conformal,
 )
 from distfreeuq.covariate_shift import (
@@ -100,6 +103,7 @@ from distfreeuq.simulation import SimulationResult, simulate
 __all__ = [
     "APS",
     "LAC",
+    "PAS",
     "RAPS",
     "SAPS",
     "AssessmentResult",
@@ -133,6 +137,7 @@ __all__ = [
     "LabelShiftResult",
     "Margin",
     "NoGuarantee",
+    "PlanResult",
     "PlattResult",
     "Polytope",
     "PredictionSets",
@@ -172,6 +177,7 @@ __all__ = [
     "metrics",
     "mlls",
     "nested_scores",
+    "plan",
     "platt_scaling",
     "plots",
     "rlls",

@@ -428,6 +428,7 @@ ZHAO_2020 = _cite(
     howpublished="arXiv preprint",
 )
 
+COUNTED_PRIOR = "class proportions counted from the labels (theory page, 1.7)"
 HASHED_UNIFORMS = "hashed uniforms (theory page, 12.8)"
 
 # ---------------------------------------------------------------- how rows were drawn
@@ -452,6 +453,8 @@ SETS_ASSESSED_ELSEWHERE = "rows used neither to fit the classifier nor to calibr
 GROUPS_BY_INPUTS = (
     "a row's group is a function of its inputs, chosen without these rows"
 )
+PRIOR_ELSEWHERE = "the class proportions of the score were chosen without these rows"
+OWN_SCORE = "the score given is a fixed function of a row, its label and its uniform"
 SEED_ELSEWHERE = "the seed was chosen without the data"
 IDS_OF_ROWS = "what is said of the rows holds of the rows together with their ids"
 OWN_UNIFORMS = "the uniforms given are independent draws from [0, 1]"

@@ -92,6 +92,8 @@ def prediction_sets() -> Figures:
     fit = dfu.split_conformal(probs, labels, rng=0)
     weighted = dfu.label_shift_conformal(probs, labels, TOY.label_weight, rng=0)
     by_class = dfu.label_conditional_conformal(probs, labels, rng=0)
+    upper_half = points[:, 1] > 1.0
+    by_group = dfu.split_conformal(probs, labels, groups=upper_half, rng=0)
     achieved = {
         name: one.predict(new_probs).evaluate(new_labels)
         for name, one in (
@@ -111,6 +113,8 @@ def prediction_sets() -> Figures:
     return {
         "calibration_scores": fit.plot,
         "calibration_scores-by_class": by_class.plot,
+        "grouped_scores": by_group.plot,
+        "coverage_against_rows": dfu.plan(0.1, 0.9, tolerance=0.03).plot,
         "set_sizes": coverage.plot,
         "class_coverage": lambda: coverage.plot(kind="classes"),
         "coverage_by_method": lambda: plots.coverage_by_method(achieved),

@@ -21,7 +21,9 @@ from distfreeuq.conformal.nonconformity import (
     Rank,
     nested_scores,
 )
+from distfreeuq.conformal.planning import PlanResult, plan
 from distfreeuq.conformal.results import ConformalResult
+from distfreeuq.conformal.scores.prevalence_adjusted import PAS
 from distfreeuq.conformal.sets import PredictionSets
 from distfreeuq.conformal.split_sets import SplitConformalResult, split_conformal
 from distfreeuq.conformal.thresholds import conformal_thresholds
@@ -29,6 +31,7 @@ from distfreeuq.conformal.thresholds import conformal_thresholds
 __all__ = [
     "APS",
     "LAC",
+    "PAS",
     "RAPS",
     "SAPS",
     "ConformalResult",
@@ -38,6 +41,7 @@ __all__ = [
     "LabelConditionalConformalResult",
     "LabelShiftConformalResult",
     "Margin",
+    "PlanResult",
     "PredictionSets",
     "Rank",
     "SplitConformalResult",
@@ -46,5 +50,6 @@ __all__ = [
     "label_conditional_conformal",
     "label_shift_conformal",
     "nested_scores",
+    "plan",
     "split_conformal",
 ]

@@ -29,10 +29,11 @@ from distfreeuq.conformal.data import (
     calibration_scores,
     warn_small,
 )
-from distfreeuq.conformal.nonconformity import NestedScore, all_label_scores
+from distfreeuq.conformal.nonconformity import all_label_scores
 from distfreeuq.conformal.p_values import weighted_p_values
 from distfreeuq.conformal.pac_thresholds import thinned_pac_threshold
-from distfreeuq.conformal.results import ConformalResult
+from distfreeuq.conformal.results import FIT_ANEW, ConformalResult
+from distfreeuq.conformal.scores.nested_score import ScoreLike
 from distfreeuq.conformal.sets import PredictionSets
 from distfreeuq.conformal.thresholds import covariate_shift_thresholds
 from distfreeuq.density_ratios.results import (
@@ -86,6 +87,16 @@ class CovariateShiftConformalResult(ConformalResult):
         "n_kept": maybe(count()),
         "ratio": part_or_none(DensityRatioResult),
     }
+
+    def at(self, alpha: float) -> CovariateShiftConformalResult:
+        """Return the same fit at another level, as `ConformalResult.at`."""
+        args = Arguments("CovariateShiftConformalResult.at")
+        level = args.alpha(alpha)
+        if self.n_kept is not None:
+            args.invalid("alpha", FIT_ANEW, f"{level:g}")
+        labels = np.repeat(np.arange(len(self.classes)), self.class_counts)
+        calibration = self._calibration(labels)
+        return fit_covariate_shift(calibration, self.sample_weight, self.ratio, level)
 
     def threshold_for(
         self,
@@ -256,7 +267,7 @@ def covariate_shift_conformal(
     *,
     features: ArrayLike | None = ...,
     alpha: float = ...,
-    score: str | NestedScore = ...,
+    score: ScoreLike = ...,
     randomized: bool = ...,
     never_empty: bool = ...,
     confidence: float | None = ...,
@@ -276,7 +287,7 @@ def covariate_shift_conformal(
     *,
     features: ArrayLike | None = ...,
     alpha: float = ...,
-    score: str | NestedScore = ...,
+    score: ScoreLike = ...,
     randomized: bool = ...,
     never_empty: bool = ...,
     confidence: float | None = ...,
@@ -295,7 +306,7 @@ def covariate_shift_conformal(
     *,
     features: ArrayLike | None = None,
     alpha: float = 0.1,
-    score: str | NestedScore = "aps",
+    score: ScoreLike = "aps",
     randomized: bool = True,
     never_empty: bool = False,
     confidence: float | None = None,
@@ -402,7 +413,7 @@ def covariate_shift_conformal(
             must = "None: only confidence= uses a bound"
             args.invalid("weight_bound", must, repr(weight_bound))
     else:
-        confidence = args.probability(confidence, "confidence")
+        confidence = calibration.read_confidence(args, confidence)
         if ratio is not None and weight_bound is None:
             weight_bound = ratio.upper
         bound = _read_bound(args, weight_bound, weights)
@@ -425,7 +436,6 @@ def covariate_shift_conformal(
         fit,
         alpha=alpha,
         confidence=confidence,
-        new_row="a new target row",
     )
 
 

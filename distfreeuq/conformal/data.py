@@ -20,7 +20,8 @@ from distfreeuq._base.arrays import read_only
 from distfreeuq._base.row_uniforms import RowKey, fit_uniforms
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.quantiles import in_order
-from distfreeuq.conformal.nonconformity import NestedScore, as_score, true_label_scores
+from distfreeuq.conformal.nonconformity import as_score, true_label_scores
+from distfreeuq.conformal.scores.nested_score import NestedScore, ScoreLike
 from distfreeuq.exceptions import SmallCalibrationWarning
 from distfreeuq.guarantees import Guarantee
 from distfreeuq.references import HASHED_UNIFORMS, IDS_OF_ROWS, SEED_ELSEWHERE
@@ -73,8 +74,26 @@ class CalibrationScores:
             order=self.order[which],
         )
 
+    def read_confidence(self, args: Arguments, confidence: Any) -> float | None:
+        """Return a confidence that was given; a score made of the labels has none."""
+        if confidence is None:
+            return None
+        if self.score.knows_labels:
+            must = (
+                "None with class proportions that are counted from these labels, which "
+                "leave no law of coverage given the calibration rows"
+            )
+            args.invalid("confidence", must, f"{confidence}")
+        return args.probability(confidence, "confidence")
+
     def needing_seed(self, guarantee: Guarantee) -> Guarantee:
-        """Return a guarantee that lists what hashed uniforms need besides."""
+        """Return a guarantee that lists what score and hashed uniforms need besides."""
+        own, cited = self.score.needs(), self.score.cited()
+        guarantee = replace(
+            guarantee,
+            reference="; ".join([guarantee.reference, *cited]),
+            assumptions=(*guarantee.assumptions, *own),
+        )
         if self.row_key is None:
             return guarantee
         more = (SEED_ELSEWHERE, *((IDS_OF_ROWS,) if self.row_key.by_id else ()))
@@ -103,7 +122,7 @@ def calibration_scores(
     probs: ArrayLike,
     labels: ArrayLike,
     *,
-    score: str | NestedScore,
+    score: ScoreLike,
     randomized: bool,
     never_empty: bool,
     classes: Any,
@@ -114,7 +133,7 @@ def calibration_scores(
     unchecked, names = args.unchecked_probs(probs, classes=classes)
     n = unchecked.matrix.shape[0]
     codes = args.labels(labels, names, n)
-    chosen = as_score(score, args)
+    chosen = as_score(score, args).made_of(codes, len(names))
     randomized = args.flag(randomized, "randomized") and chosen.uses_uniforms
     never_empty = args.flag(never_empty, "never_empty")
     uniforms, row_key = fit_uniforms(args, unchecked.matrix, rng, ids, randomized)

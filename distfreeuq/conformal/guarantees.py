@@ -6,6 +6,8 @@ cited first.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from distfreeuq._base.array_types import Classes, FloatArray, IntArray
@@ -76,6 +78,8 @@ def split_marginal(
         above = "every set holds every label, so that coverage is 1"
     elif calibration.never_empty:
         above, upper = "no upper bound, as the most likely label is always added", None
+    elif calibration.score.knows_labels:
+        above, upper = "no upper bound, as the score is made of these labels", None
     elif calibration.tied:
         above, upper = "no upper bound, as calibration scores tie", None
     else:
@@ -174,7 +178,8 @@ def known_weights(
     statement = f"P(Y in C(X)) >= {at_least(lower)} for a new target row, in finite "
     statement += "samples"
     upper = None
-    if not calibration.tied and not calibration.never_empty:
+    exact = not calibration.tied and not calibration.never_empty
+    if exact and not calibration.score.knows_labels:
         upper = _upper(calibration.n, weights, alpha)
     if upper is not None:
         statement += f"; and <= {at_most(upper)} if scores are continuous"
@@ -224,10 +229,7 @@ def _without_region(estimate: LabelShiftResult) -> NoGuarantee | None:
 def estimated_weights(estimate: LabelShiftResult, alpha: float) -> Guarantee:
     """Return Corollary 1: a claim in the limit."""
     return Guarantee(
-        statement=(
-            f"liminf of P(Y in C(X)) >= {at_least(1.0 - alpha)} for a new target row "
-            "as the data that the weights are estimated from grow"
-        ),
+        statement=_limit(alpha),
         kind="marginal",
         lower=1.0 - alpha,
         reference=(
@@ -240,6 +242,18 @@ def estimated_weights(estimate: LabelShiftResult, alpha: float) -> Guarantee:
             _for_consistency(estimate),
         ),
         finite_sample=False,
+    )
+
+
+def in_the_limit(claim: Guarantee, alpha: float) -> Guarantee:
+    """Return the claim of plugged-in weights at another level."""
+    return replace(claim, statement=_limit(alpha), lower=1.0 - alpha)
+
+
+def _limit(alpha: float) -> str:
+    return (
+        f"liminf of P(Y in C(X)) >= {at_least(1.0 - alpha)} for a new target row "
+        "as the data that the weights are estimated from grow"
     )
 
 

@@ -25,9 +25,9 @@ from distfreeuq.conformal import guarantees
 from distfreeuq.conformal.by_group.results import GroupedConformalResult, fit_by_group
 from distfreeuq.conformal.data import CalibrationScores, calibration_scores, warn_small
 from distfreeuq.conformal.guarantees import STATED_CONFIDENCE
-from distfreeuq.conformal.nonconformity import NestedScore
 from distfreeuq.conformal.p_values import weighted_p_values
 from distfreeuq.conformal.results import ClassThresholdResult, ConformalResult
+from distfreeuq.conformal.scores.nested_score import ScoreLike
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,6 +60,8 @@ class LabelConditionalConformalResult(ClassThresholdResult):
     ([28, 28], [0.2, 0.3])
     """
 
+    _covers_every_class: ClassVar[bool] = True
+
     ranks: IntArray
     score_labels: IntArray
     class_lower: FloatArray
@@ -74,6 +76,15 @@ class LabelConditionalConformalResult(ClassThresholdResult):
         ConformalResult._validate_state(self)
         counts = np.bincount(self.score_labels, minlength=len(self.classes))
         require(np.array_equal(counts, self.class_counts), "labels that were counted")
+
+    def at(self, alpha: float | ArrayLike) -> LabelConditionalConformalResult:
+        """Return the same fit at another level, as `ConformalResult.at`."""
+        args = Arguments("LabelConditionalConformalResult.at")
+        alphas = args.alphas(alpha, len(self.classes))
+        calibration = self._calibration(self.score_labels)
+        return fit_label_conditional(
+            calibration, alphas, self.confidence, np.ndim(alpha) == 0
+        )
 
     def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
         p = np.empty(scores.shape)
@@ -106,7 +117,7 @@ def label_conditional_conformal(
     labels: ArrayLike,
     *,
     alpha: float | ArrayLike = ...,
-    score: str | NestedScore = ...,
+    score: ScoreLike = ...,
     randomized: bool = ...,
     never_empty: bool = ...,
     confidence: float | None = ...,
@@ -123,7 +134,7 @@ def label_conditional_conformal(
     labels: ArrayLike,
     *,
     alpha: float | ArrayLike = ...,
-    score: str | NestedScore = ...,
+    score: ScoreLike = ...,
     randomized: bool = ...,
     never_empty: bool = ...,
     confidence: float | None = ...,
@@ -139,7 +150,7 @@ def label_conditional_conformal(
     labels: ArrayLike,
     *,
     alpha: float | ArrayLike = 0.1,
-    score: str | NestedScore = "aps",
+    score: ScoreLike = "aps",
     randomized: bool = True,
     never_empty: bool = False,
     confidence: float | None = None,
@@ -216,8 +227,7 @@ def label_conditional_conformal(
         ids=ids,
     )
     alphas = args.alphas(alpha, len(calibration.classes))
-    if confidence is not None:
-        confidence = args.probability(confidence, "confidence")
+    confidence = calibration.read_confidence(args, confidence)
     one_alpha = np.ndim(alpha) == 0
     if groups is not None:
         return fit_by_group(
@@ -227,7 +237,6 @@ def label_conditional_conformal(
             lambda part, share: fit_label_conditional(part, alphas, share, one_alpha),
             alpha=alphas,
             confidence=confidence,
-            by_class=True,
         )
     return fit_label_conditional(calibration, alphas, confidence, one_alpha)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -33,7 +33,11 @@ from distfreeuq.conformal.pac_thresholds import (
     stratified_pac_threshold,
     thinned_pac_threshold,
 )
-from distfreeuq.conformal.results import ClassThresholdResult, ConformalResult
+from distfreeuq.conformal.results import (
+    FIT_ANEW,
+    ClassThresholdResult,
+    ConformalResult,
+)
 from distfreeuq.conformal.thresholds import label_shift_thresholds, union_thresholds
 from distfreeuq.exceptions import DistFreeWarning, IdentificationWarning
 from distfreeuq.guarantees import Guarantee, NoGuarantee
@@ -96,6 +100,29 @@ class LabelShiftConformalResult(ClassThresholdResult):
         ConformalResult._validate_state(self)
         counts = np.bincount(self.score_labels, minlength=len(self.classes))
         require(np.array_equal(counts, self.class_counts), "labels that were counted")
+
+    def at(self, alpha: float) -> LabelShiftConformalResult:
+        """Return the same fit at another level, as `ConformalResult.at`."""
+        args = Arguments("LabelShiftConformalResult.at")
+        level = args.alpha(alpha)
+        if self.label_weight is None or self.robust or self.confidence is not None:
+            args.invalid("alpha", FIT_ANEW, f"{level:g}")
+        claim = self.guarantee
+        if isinstance(claim, Guarantee) and claim.confidence is not None:
+            must = "given to a fit of its own with independent=True"
+            args.invalid("alpha", must, f"{level:g}")
+        calibration = self._calibration(self.score_labels)
+        if self.weights_from == "known":
+            known = guarantees.known_weights(calibration, self.label_weight, level)
+            claim = calibration.needing_seed(known)
+        elif isinstance(claim, Guarantee):
+            claim = guarantees.in_the_limit(claim, level)
+        thresholds = label_shift_thresholds(
+            self.scores, self.score_labels, self.label_weight, level
+        )
+        return replace(
+            self, alpha=level, thresholds=read_only(thresholds), guarantee=claim
+        )
 
     def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
         if self.label_weight is None or self.robust:

@@ -20,7 +20,7 @@ from distfreeuq.conformal.label_shift_fits import (
     fit_label_shift_pac,
     fit_label_shift_union,
 )
-from distfreeuq.conformal.nonconformity import NestedScore
+from distfreeuq.conformal.scores.nested_score import ScoreLike
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.results import LabelShiftResult, identified_weights
 
@@ -35,7 +35,7 @@ def label_shift_conformal(
     robust: bool | Literal["directional"] = ...,
     delta: float = ...,
     independent: bool = ...,
-    score: str | NestedScore = ...,
+    score: ScoreLike = ...,
     randomized: bool = ...,
     never_empty: bool = ...,
     confidence: float | None = ...,
@@ -56,7 +56,7 @@ def label_shift_conformal(
     robust: bool | Literal["directional"] = ...,
     delta: float = ...,
     independent: bool = ...,
-    score: str | NestedScore = ...,
+    score: ScoreLike = ...,
     randomized: bool = ...,
     never_empty: bool = ...,
     confidence: float | None = ...,
@@ -76,7 +76,7 @@ def label_shift_conformal(
     robust: bool | Literal["directional"] = False,
     delta: float = 0.01,
     independent: bool = False,
-    score: str | NestedScore = "aps",
+    score: ScoreLike = "aps",
     randomized: bool = True,
     never_empty: bool = False,
     confidence: float | None = None,
@@ -194,8 +194,7 @@ def label_shift_conformal(
     robust = _read_robust(args, robust)
     delta = args.probability(delta, "delta")
     independent = args.flag(independent, "independent")
-    if confidence is not None:
-        confidence = args.probability(confidence, "confidence")
+    confidence = calibration.read_confidence(args, confidence)
     if robust is True and confidence is not None:
         must = (
             "None with robust=True, which speaks of coverage on average over "
@@ -236,7 +235,6 @@ def label_shift_conformal(
                     part, region, estimate, alpha, delta
                 ),
                 alpha=alpha,
-                new_row="a new target row",
                 union=guarantees.region_in_words(region, estimate, delta),
             )
         return fit_label_shift_union(calibration, region, estimate, alpha, delta)
@@ -270,7 +268,6 @@ def label_shift_conformal(
             ),
             alpha=alpha,
             confidence=confidence,
-            new_row="a new target row",
         )
     delta_if_independent = delta if independent else None
     return fit_label_shift(calibration, weights, estimate, alpha, delta_if_independent)

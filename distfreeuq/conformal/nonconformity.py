@@ -23,35 +23,26 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments, UncheckedProbs
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import State, count, real
-from distfreeuq._kernels import _scores
-from distfreeuq._kernels.threads import threads_for
+from distfreeuq.conformal.scores.compiled_scores import (
+    kernel_scores_of,
+    kernel_scores_of_all,
+)
+from distfreeuq.conformal.scores.nested_score import NestedScore, ScoreLike
+from distfreeuq.conformal.scores.own_score import OwnScore, is_own_score
+from distfreeuq.conformal.scores.ranked_scores import APS, RAPS, SAPS, Rank
 
-
-@dataclass(frozen=True, slots=True)
-class NestedScore:
-    """A score whose prediction sets {y : score_y <= t} grow with t."""
-
-    name: ClassVar[str]
-    description: ClassVar[str]
-    code: ClassVar[int]
-    uses_uniforms: ClassVar[bool] = True
-
-    def kernel_arguments(self) -> tuple[int, float, float, float]:
-        """Return kind, penalty, k_reg and weight as the kernels take them."""
-        return (
-            self.code,
-            float(getattr(self, "penalty", 0.0)),
-            float(getattr(self, "k_reg", 0)),
-            float(getattr(self, "weight", 0.0)),
-        )
-
-    def describe(self, randomized: bool) -> str:
-        """Return the line that a summary prints."""
-        randomized = Arguments("describe").flag(randomized, "randomized")
-        if not self.uses_uniforms:
-            return self.description
-        return f"{self.description}, {'' if randomized else 'not '}randomised"
+__all__ = [
+    "APS",
+    "LAC",
+    "RAPS",
+    "SAPS",
+    "Margin",
+    "Rank",
+    "all_label_scores",
+    "as_score",
+    "nested_scores",
+    "true_label_scores",
+]
 
 
 @register("lac")
@@ -73,131 +64,7 @@ class LAC(NestedScore):
     name: ClassVar[str] = "lac"
     description: ClassVar[str] = "LAC"
     code: ClassVar[int] = 0
-    uses_uniforms: ClassVar[bool] = False
-
-
-@register("aps")
-@dataclass(frozen=True, slots=True)
-class APS(NestedScore):
-    """Adaptive prediction sets: the probability of all more likely labels, plus u pi_y.
-
-    References
-    ----------
-    Romano, Sesia and Candes (2020), NeurIPS; Podkopaev and Ramdas (2021), UAI, eq. (6).
-
-    Examples
-    --------
-    >>> import distfreeuq as dfu
-    >>> dfu.nested_scores([[0.7, 0.2, 0.1]], score=dfu.APS()).round(2).tolist()
-    [[0.7, 0.9, 1.0]]
-    """
-
-    name: ClassVar[str] = "aps"
-    description: ClassVar[str] = "APS"
-    code: ClassVar[int] = 1
-
-
-@register("raps")
-@dataclass(frozen=True, slots=True)
-class RAPS(NestedScore):
-    """APS plus a penalty for each rank beyond `k_reg`: smaller sets for many classes.
-
-    References
-    ----------
-    Angelopoulos, Bates, Malik and Jordan (2021), ICLR.
-
-    Examples
-    --------
-    >>> import distfreeuq as dfu
-    >>> score = dfu.RAPS(penalty=0.1, k_reg=1)
-    >>> dfu.nested_scores([[0.7, 0.2, 0.1]], score=score).round(2).tolist()
-    [[0.7, 1.0, 1.2]]
-    """
-
-    penalty: float = 0.01
-    k_reg: int = 5
-
-    name: ClassVar[str] = "raps"
-    description: ClassVar[str] = "RAPS"
-    code: ClassVar[int] = 2
-
-    _state: ClassVar[State] = {
-        "penalty": real(0.0),
-        "k_reg": count(high=None),
-    }
-
-    def __post_init__(self) -> None:
-        """Check the parameters: with others the sets would not be nested."""
-        args = Arguments("RAPS")
-        must = "a non-negative finite number"
-        penalty = args.number(self.penalty, "penalty", must, low=0.0, high=1e300)
-        object.__setattr__(self, "penalty", penalty)
-        object.__setattr__(self, "k_reg", args.count(self.k_reg, "k_reg", low=0))
-
-    def describe(self, randomized: bool) -> str:
-        """Return the line that a summary prints."""
-        randomized = Arguments("describe").flag(randomized, "randomized")
-        how = "" if randomized else "not "
-        return f"RAPS({self.penalty:g}, {self.k_reg}), {how}randomised"
-
-
-@register("saps")
-@dataclass(frozen=True, slots=True)
-class SAPS(NestedScore):
-    """Sorted adaptive sets: only the top probability counts, then a step per rank.
-
-    References
-    ----------
-    Huang, Xi, Zhang, Yao, Qiu and Wei (2024), ICML.
-
-    Examples
-    --------
-    >>> import distfreeuq as dfu
-    >>> score = dfu.SAPS(weight=0.25)
-    >>> dfu.nested_scores([[0.7, 0.2, 0.1]], score=score).round(2).tolist()
-    [[0.7, 0.95, 1.2]]
-    """
-
-    weight: float = 0.2
-
-    name: ClassVar[str] = "saps"
-    description: ClassVar[str] = "SAPS"
-    code: ClassVar[int] = 3
-
-    _state: ClassVar[State] = {
-        "weight": real(0.0),
-    }
-
-    def __post_init__(self) -> None:
-        """Check the parameters: with others the sets would not be nested."""
-        must = "a non-negative finite number"
-        weight = Arguments("SAPS").number(
-            self.weight, "weight", must, low=0.0, high=1e300
-        )
-        object.__setattr__(self, "weight", weight)
-
-    def describe(self, randomized: bool) -> str:
-        """Return the line that a summary prints."""
-        randomized = Arguments("describe").flag(randomized, "randomized")
-        how = "" if randomized else "not "
-        return f"SAPS({self.weight:g}), {how}randomised"
-
-
-@register("rank")
-@dataclass(frozen=True, slots=True)
-class Rank(NestedScore):
-    """The label's rank (top-k sets): for classifiers that only order the labels.
-
-    Examples
-    --------
-    >>> import distfreeuq as dfu
-    >>> dfu.nested_scores([[0.7, 0.2, 0.1]], score=dfu.Rank()).tolist()
-    [[1.0, 2.0, 3.0]]
-    """
-
-    name: ClassVar[str] = "rank"
-    description: ClassVar[str] = "rank"
-    code: ClassVar[int] = 4
+    _takes_uniforms: ClassVar[bool] = False
 
 
 @register("margin")
@@ -215,7 +82,7 @@ class Margin(NestedScore):
     name: ClassVar[str] = "margin"
     description: ClassVar[str] = "margin"
     code: ClassVar[int] = 5
-    uses_uniforms: ClassVar[bool] = False
+    _takes_uniforms: ClassVar[bool] = False
 
 
 _BY_NAME: dict[str, NestedScore] = {
@@ -223,10 +90,12 @@ _BY_NAME: dict[str, NestedScore] = {
 }
 
 
-def as_score(score: str | NestedScore, args: Arguments) -> NestedScore:
-    """Return the score object that a name stands for."""
+def as_score(score: ScoreLike, args: Arguments) -> NestedScore:
+    """Return the score object that a name stands for, or one that calls the user's."""
     if isinstance(score, NestedScore):
         return score
+    if is_own_score(score):
+        return OwnScore(score)
     return _BY_NAME[args.choice(score, "score", _BY_NAME)]
 
 
@@ -234,44 +103,25 @@ def true_label_scores(
     score: NestedScore, probs: UncheckedProbs, labels: IntArray, uniforms: FloatArray
 ) -> FloatArray:
     """Return each row's score of its own label, shape (n,); rows are checked."""
-    matrix = probs.matrix
-    out = np.empty(matrix.shape[0])
-    bad = _scores._true_label_scores(
-        score.kernel_arguments(),
-        matrix,
-        probs.tolerance,
-        labels,
-        uniforms,
-        out,
-        threads_for(matrix.size),
-    )
-    probs.raise_if_invalid(bad)
-    return out
+    if not score.compiled:
+        return score.true_scores(probs.checked(), labels, uniforms)
+    return kernel_scores_of(score, probs, labels, uniforms)
 
 
 def all_label_scores(
     score: NestedScore, probs: UncheckedProbs, uniforms: FloatArray
 ) -> FloatMatrix:
     """Return the scores of all labels, shape (n, K); rows are checked."""
-    matrix = probs.matrix
-    out = np.empty(matrix.shape)
-    bad = _scores._all_label_scores(
-        score.kernel_arguments(),
-        matrix,
-        probs.tolerance,
-        uniforms,
-        out,
-        threads_for(matrix.size),
-    )
-    probs.raise_if_invalid(bad)
-    return out
+    if not score.compiled:
+        return score.all_scores(probs.checked(), uniforms)
+    return kernel_scores_of_all(score, probs, uniforms)
 
 
 def nested_scores(
     probs: ArrayLike,
     labels: ArrayLike | None = None,
     *,
-    score: str | NestedScore = "aps",
+    score: ScoreLike = "aps",
     uniforms: ArrayLike | None = None,
     classes: ArrayLike | None = None,
 ) -> FloatArray:
@@ -284,7 +134,8 @@ def nested_scores(
     labels : array_like (n,), optional
         With labels, each row's score of its label; without, every label's.
     score : str or score object, default "aps"
-        "aps", "lac", "raps", "saps", "rank", "margin", or an object such as ``RAPS()``.
+        "aps", "lac", "raps", "saps", "rank", "margin", an object such as ``RAPS()``, or
+        one's own, as in `split_conformal`.
     uniforms : array_like (n,), optional
         One number in [0, 1] per row; None means u = 1, the non-randomised score.
     classes : sequence, optional

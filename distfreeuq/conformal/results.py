@@ -40,7 +40,9 @@ from distfreeuq._base.stored_state import (
 )
 from distfreeuq._kernels import _scores
 from distfreeuq._kernels.threads import threads_for
-from distfreeuq.conformal.nonconformity import NestedScore, all_label_scores
+from distfreeuq.conformal.data import CalibrationScores
+from distfreeuq.conformal.nonconformity import all_label_scores
+from distfreeuq.conformal.scores.nested_score import NestedScore
 from distfreeuq.conformal.sets import PredictionSets
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.references import OWN_UNIFORMS
@@ -51,6 +53,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from statsmodels.iolib.summary import Summary
 
+FIT_ANEW = "given to a fit of its own: the rows that this one kept depend on its level"
+_SCORES_AT_ONCE = 1 << 21
+"""Scores that are held in memory where no kernel compares them at once."""
 _OTHER_UNIFORMS = (
     "the fit's uniforms are a hash of each row or id, and these are others, so that "
     "calibration and new scores are not exchangeable where rows repeat"
@@ -114,9 +119,13 @@ class ConformalResult(Result):
     [array([0, 1])]
     >>> fit.p_values([[0.6, 0.3, 0.1]]).round(3).tolist()
     [[0.677, 0.355, 0.032]]
+    >>> [fit.at(alpha).predict([[0.6, 0.3, 0.1]]).labels() for alpha in (0.5, 0.1)]
+    [[array([0])], [array([0, 1])]]
     """
 
     _one_threshold_per_row: ClassVar[bool] = False
+    _new_row: ClassVar[str] = "a new target row"
+    _covers_every_class: ClassVar[bool] = False
 
     title: str
     thresholds: FloatArray
@@ -222,6 +231,40 @@ class ConformalResult(Result):
         """
 
     @abstractmethod
+    def at(self, alpha: Any) -> ConformalResult:
+        """Return the same fit at another level, from the scores that it keeps.
+
+        What is guaranteed holds of each level by itself, for levels that were chosen
+        without the calibration rows. Sets at a smaller alpha hold those at a larger
+        one.
+
+        Parameters
+        ----------
+        alpha : float
+            Miscoverage level in (0, 1); for label-conditional sets also one per class.
+
+        Returns
+        -------
+        ConformalResult
+            Of the same kind. Fits that thin their rows at random (`confidence` under
+            shift), and those that search a region of the weights, are not kept: fit
+            those anew.
+        """
+
+    def _calibration(self, labels: IntArray) -> CalibrationScores:
+        """Return the calibration scores again, with the labels of the scores."""
+        return CalibrationScores(
+            scores=self.scores,
+            labels=labels,
+            order=np.arange(self.n),
+            classes=self.classes,
+            score=self.score,
+            randomized=self.randomized,
+            never_empty=self.never_empty,
+            row_key=self.row_key,
+        )
+
+    @abstractmethod
     def _facts(self) -> list[tuple[str, str]]:
         """Return what the summary's header says of this procedure."""
 
@@ -306,6 +349,8 @@ class ConformalResult(Result):
         self, rows: UncheckedProbs, uniforms: FloatArray, thresholds: FloatArray
     ) -> tuple[BoolMatrix, IntArray]:
         """Return which labels are in the sets (n, K), and how many (n,)."""
+        if not self.score.compiled:
+            return self._members_by_scores(rows.checked(), uniforms, thresholds)
         matrix = rows.matrix
         mask = np.empty(matrix.shape, dtype=np.uint8)
         sizes = np.empty(matrix.shape[0], dtype=np.int64)
@@ -323,6 +368,23 @@ class ConformalResult(Result):
         )
         rows.raise_if_invalid(bad)
         return mask.view(np.bool_), sizes
+
+    def _members_by_scores(
+        self, probs: FloatMatrix, uniforms: FloatArray, thresholds: FloatArray
+    ) -> tuple[BoolMatrix, IntArray]:
+        """Return the same by the scores themselves, some rows at a time."""
+        mask = np.empty(probs.shape, dtype=np.bool_)
+        step = max(1, _SCORES_AT_ONCE // probs.shape[1])
+        for start in range(0, len(probs), step):
+            some = slice(start, start + step)
+            limits = (
+                thresholds[some, None] if self._one_threshold_per_row else thresholds
+            )
+            scores = self.score.all_scores(probs[some], uniforms[some])
+            np.less_equal(scores, limits, out=mask[some])
+        if self.never_empty and len(probs):
+            mask |= probs == probs.max(axis=1, keepdims=True)
+        return mask, mask.sum(axis=1)
 
     def _nominal(self) -> float | None:
         return None if isinstance(self.alpha, np.ndarray) else 1.0 - self.alpha

@@ -18,9 +18,9 @@ from distfreeuq.conformal import guarantees
 from distfreeuq.conformal.by_group.results import GroupedConformalResult, fit_by_group
 from distfreeuq.conformal.data import CalibrationScores, calibration_scores, warn_small
 from distfreeuq.conformal.guarantees import STATED_CONFIDENCE
-from distfreeuq.conformal.nonconformity import NestedScore
 from distfreeuq.conformal.p_values import weighted_p_values
 from distfreeuq.conformal.results import ClassThresholdResult
+from distfreeuq.conformal.scores.nested_score import ScoreLike
 from distfreeuq.guarantees import Guarantee
 
 
@@ -44,11 +44,20 @@ class SplitConformalResult(ClassThresholdResult):
     (28, [0.2, 0.2])
     """
 
+    _new_row: ClassVar[str] = "a new row"
+
     rank: int
 
     _state: ClassVar[State] = {
         "rank": count(low=1),
     }
+
+    def at(self, alpha: float) -> SplitConformalResult:
+        """Return the same fit at another level, as `ConformalResult.at`."""
+        level = Arguments("SplitConformalResult.at").alpha(alpha)
+        # only how many rows each class has matters here, not which
+        labels = np.repeat(np.arange(len(self.classes)), self.class_counts)
+        return fit_split(self._calibration(labels), level, self.confidence)
 
     def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
         return weighted_p_values(scores, self.scores, np.ones(self.n), 1.0)
@@ -64,7 +73,7 @@ def split_conformal(
     labels: ArrayLike,
     *,
     alpha: float = ...,
-    score: str | NestedScore = ...,
+    score: ScoreLike = ...,
     randomized: bool = ...,
     never_empty: bool = ...,
     confidence: float | None = ...,
@@ -81,7 +90,7 @@ def split_conformal(
     labels: ArrayLike,
     *,
     alpha: float = ...,
-    score: str | NestedScore = ...,
+    score: ScoreLike = ...,
     randomized: bool = ...,
     never_empty: bool = ...,
     confidence: float | None = ...,
@@ -97,7 +106,7 @@ def split_conformal(
     labels: ArrayLike,
     *,
     alpha: float = 0.1,
-    score: str | NestedScore = "aps",
+    score: ScoreLike = "aps",
     randomized: bool = True,
     never_empty: bool = False,
     confidence: float | None = None,
@@ -117,8 +126,13 @@ def split_conformal(
         Integers 0..K-1, or names listed in `classes`.
     alpha : float, default 0.1
         Miscoverage level in (0, 1).
-    score : str or score object, default "aps"
-        "aps", "lac", "raps", "saps", "rank", "margin", or an object such as ``RAPS()``.
+    score : str, score object, callable, default "aps"
+        "aps", "lac", "raps", "saps", "rank", "margin", or an object such as ``RAPS()``
+        or ``APS(ties="random")``. One's own: a function that gives every label of
+        probabilities (n, K) a score, larger for less plausible labels; or an object
+        with the methods ``of_labels(probs, labels, uniforms)`` (n,) and
+        ``of_all_labels(probs, uniforms)`` (n, K), and with ``uses_uniforms = True``
+        if it is randomised.
     randomized : bool, default True
         Use one uniform per row, for coverage close to 1 - alpha and not only at least
         that. "lac" and "margin" have no randomised form.
@@ -205,8 +219,7 @@ def split_conformal(
         ids=ids,
     )
     alpha = args.alpha(alpha)
-    if confidence is not None:
-        confidence = args.probability(confidence, "confidence")
+    confidence = calibration.read_confidence(args, confidence)
     if groups is not None:
         return fit_by_group(
             args,
@@ -237,7 +250,7 @@ def fit_split(
         guarantee = guarantees.split_given_calibration(rank, n, 1.0 - alpha, confidence)
     else:
         guarantee = guarantees.split_marginal(calibration, alpha, rank)
-        if rank <= n:
+        if rank <= n and not calibration.score.knows_labels:
             covered = unchecked.beta_coverage_quantile(n, rank, 1.0 - STATED_CONFIDENCE)
             further = (
                 guarantees.split_given_calibration(rank, n, covered, STATED_CONFIDENCE),

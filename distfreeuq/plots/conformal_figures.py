@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from distfreeuq.conformal.by_group.results import GroupedConformalResult
     from distfreeuq.conformal.coverage import CoverageResult
+    from distfreeuq.conformal.planning.results import PlanResult
     from distfreeuq.conformal.results import ConformalResult
     from distfreeuq.conformal.sets import PredictionSets
 
@@ -100,6 +101,39 @@ def grouped_scores(fit: GroupedConformalResult, *, ax: Axes | None = None) -> Ax
     ax.set_ylabel("share of scores at most this")
     ax.set_title(fit.title, fontsize="medium")
     ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def coverage_against_rows(result: PlanResult, *, ax: Axes | None = None) -> Axes:
+    """Draw the coverage given n calibration rows, in 90% of draws, against n.
+
+    Parameters
+    ----------
+    result : PlanResult
+    ax : matplotlib Axes, optional
+    """
+    from distfreeuq.conformal.planning.results import coverage_band
+    from distfreeuq.conformal.planning.sample_size import ranks_of
+
+    needed = int(result.needed.max())
+    counts = np.unique(np.geomspace(2, max(4 * needed, 50), 300).astype(np.int64))
+    delta = None
+    if result.confidence is not None:
+        delta = (1.0 - result.confidence) / len(result.classes)
+    low, high = coverage_band(counts, ranks_of(counts, result.alpha, delta), 0.9)
+    ax = new_axes(ax)
+    ax.fill_between(
+        counts, low, high, color=BLUE, alpha=0.3, linewidth=0, label="90% of draws"
+    )
+    ax.axhline(1.0 - result.alpha, label=f"nominal {1.0 - result.alpha:g}", **NOMINAL)
+    ax.axvline(needed, color=RED, linewidth=1.5, label=f"{needed} rows needed")
+    ax.set_xscale("log")
+    ax.set_xlabel(
+        "calibration rows of a class" if result.by_class else "calibration rows"
+    )
+    ax.set_ylabel("coverage given the rows")
+    ax.set_title("Calibration rows needed", fontsize="medium")
+    ax.legend(frameon=False, fontsize="small", loc="lower right")
     return ax
 
 

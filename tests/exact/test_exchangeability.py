@@ -23,6 +23,13 @@ import distfreeuq as dfu
 from tests.exact.search import ALPHAS, SLACK, assert_caught, assert_holds
 
 K = 3
+
+
+def own_score(probs: np.ndarray) -> np.ndarray:
+    """Score labels in one's own way."""
+    return np.sqrt(1.0 - probs)
+
+
 SCORES = [
     "lac",
     "aps",
@@ -30,6 +37,10 @@ SCORES = [
     "margin",
     dfu.RAPS(penalty=0.25, k_reg=1),
     dfu.SAPS(0.25),
+    dfu.PAS([0.2, 0.3, 0.5]),
+    dfu.PAS(),
+    dfu.APS(ties="random"),
+    own_score,
 ]
 EXAMPLES = 150
 
@@ -124,7 +135,9 @@ def below_one_minus_alpha(covers: Covers) -> Callable[[Case], bool]:
     return lambda case: coverage_gap(case, covers, [1] * len(case.rows)) < -SLACK
 
 
-@pytest.mark.parametrize("score", SCORES, ids=str)
+@pytest.mark.parametrize(
+    "score", SCORES, ids=lambda score: getattr(score, "__name__", str(score))
+)
 def test_split_sets_cover(score):
     assert_holds(CASES, below_one_minus_alpha(split(score)), EXAMPLES)
 
@@ -227,7 +240,17 @@ def randomized(score: object, method: str, given: bool = False) -> Covers:
     return covers
 
 
-@pytest.mark.parametrize("score", ["aps", "rank", dfu.RAPS(), dfu.SAPS(0.25)], ids=str)
+TIES_AT_RANDOM = [
+    dfu.APS(ties="random"),
+    dfu.RAPS(0.25, 1, ties="random"),
+    dfu.SAPS(0.25, ties="random"),
+    dfu.Rank(ties="random"),
+]
+
+
+@pytest.mark.parametrize(
+    "score", ["aps", "rank", dfu.RAPS(), dfu.SAPS(0.25), *TIES_AT_RANDOM], ids=str
+)
 def test_randomised_sets_cover(score):
     assert_holds(
         CASES, below_one_minus_alpha(randomized(score, "exchangeable")), EXAMPLES
@@ -241,6 +264,30 @@ def test_uniforms_drawn_for_calibration_alone_are_caught():
         [row._replace(u=0) for row in rows], new._replace(u=8), alpha
     )
     assert_caught(CASES, below_one_minus_alpha(broken), EXAMPLES)
+
+
+def test_ties_in_another_order_for_the_new_row_are_caught():
+    """Of labels that tie, the true one comes first in calibration and last if new."""
+
+    def covers(rows: Sequence[Row], new: Row, alpha: Fraction) -> bool:
+        first = [sum(e > row.eighths[row.label] for e in row.eighths) for row in rows]
+        rank = math.ceil((1 - alpha) * (len(rows) + 1))
+        own = new.eighths[new.label]
+        last = sum(e >= own for e in new.eighths) - 1
+        return last <= ranked(np.sort(first), rank)
+
+    assert_caught(CASES, below_one_minus_alpha(covers), EXAMPLES)
+
+
+def test_class_proportions_counted_the_wrong_way_round_are_caught():
+    """Counted the wrong way round, that is: the new label's score is then larger."""
+
+    def covers(rows: Sequence[Row], new: Row, alpha: Fraction) -> bool:
+        _, labels = arrays(rows)
+        counted = 1.0 / (np.bincount(labels, minlength=K) + 1.0)
+        return split(dfu.PAS(counted))(rows, new, alpha)
+
+    assert_caught(CASES, below_one_minus_alpha(covers), 10 * EXAMPLES)
 
 
 # ----------------------------------------------------- label shift: Theorem 2, eq. (10)
@@ -291,6 +338,26 @@ def shifted_gap(
 
 def test_label_shift_sets_cover():
     assert_holds(SHIFTED, lambda case: shifted_gap(case) < -SLACK, 2 * EXAMPLES)
+
+
+def test_label_shift_sets_with_counted_proportions_cover():
+    """Weighted, the new label's own count missing: theory page, 1.7."""
+
+    def gap(case: ShiftedCase) -> Fraction:
+        def covers(rows: Sequence[Row], new: Row, alpha: Fraction) -> bool:
+            fit = fitted(
+                dfu.label_shift_conformal,
+                *arrays(rows),
+                np.array(case.label_weight, dtype=float),
+                alpha=float(alpha),
+                score=dfu.PAS(),
+            )
+            return bool(fit.predict([new.probs]).mask[0, new.label])  # type: ignore[attr-defined]
+
+        masses = [case.label_weight[row.label] for row in case.rows]
+        return coverage_gap(Case(case.rows, case.alpha), covers, masses)
+
+    assert_holds(SHIFTED, lambda case: gap(case) < -SLACK, 2 * EXAMPLES)
 
 
 def test_label_shift_sets_do_not_depend_on_the_scale_of_the_weights():

@@ -41,6 +41,12 @@ ENTRIES = (
         r"calibration rows is >= [\d.]+ \(i\.i\.d\. rows\)",
         ("pac-coverage", "training-conditional-coverage"),
     ),
+    Entry(r"no upper bound, as", reason=NONE),
+    Entry(
+        r"with so many rows, or more, (coverage|the threshold|each class's threshold)",
+        ("planned-rows",),
+    ),
+    Entry(r"the total gives every class its rows with probability", ("planned-rows",)),
     Entry(
         r"P\(Y in C\(X\) \| (Y = y, )?group g\) >= .* of every group g|"
         r"every class y in every group g",

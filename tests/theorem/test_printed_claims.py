@@ -70,6 +70,12 @@ def further_results():
             PROBS, LABELS, groups=sites, confidence=confidence, alpha=0.3, rng=0
         )
     yield dfu.covariate_shift_conformal(PROBS, LABELS, RATIO, groups=sites, rng=0)
+    for confidence in (None, 0.9):
+        yield dfu.plan(0.1, confidence)
+        yield dfu.plan(0.1, confidence, tolerance=0.05, source_prior=[0.5, 0.5])
+    ties = dfu.APS(ties="random")
+    yield dfu.split_conformal(PROBS, LABELS, score=ties, rng=0).at(0.3)
+    yield dfu.split_conformal(PROBS, LABELS, score=lambda probs: -probs, rng=0)
     grouped = dfu.split_conformal(PROBS, LABELS, groups=sites, rng=0)
     sets = grouped.predict(PROBS, sites)
     yield sets

@@ -33,12 +33,16 @@ PROVED = {
     f"{A}, Cor. 1, whose no-jump assumption is not needed (theory page, 1.3)": [
         "label-shift-coverage-limit"
     ],
+    "class proportions counted from the labels (theory page, 1.7)": [
+        "counted-proportions-coverage"
+    ],
     "by groups: Vovk, Gammerman & Shafer (2005) (theory page, 1.6)": ["group-coverage"],
     "Vovk (2012), Prop. 2a, union over groups": ["group-pac"],
     "total variation (theory page, 4.1)": ["total-variation-coverage"],
     "union sets (theory page, 4.2)": ["union-coverage"],
     "one direction (theory page, 4.10)": ["directional-coverage"],
     "Vovk (2012), Prop. 2a, union over classes": ["label-conditional-pac"],
+    "Vovk (2012): Beta law of coverage, for numbers of rows": ["planned-rows"],
     "Vovk (2012): Beta law of coverage": ["training-conditional-coverage"],
     "Vovk (2012): Beta(*, *) law of coverage": ["training-conditional-coverage"],
     "rejection sampling, then Vovk (2012), Prop. 2a (theory page, 5)": [
@@ -135,6 +139,8 @@ def results():
         yield dfu.covariate_shift_conformal(
             PROBS, LABELS, RATIO, confidence=confidence, weight_bound=confidence and 2.0
         )
+    yield dfu.plan(0.1)
+    yield dfu.split_conformal(PROBS, LABELS, score=dfu.PAS())
     sites = np.resize(["north", "south"], 400)
     for confidence in (None, 0.9):
         yield dfu.split_conformal(

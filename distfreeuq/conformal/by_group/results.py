@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -84,10 +84,10 @@ class GroupedConformalResult(Result):
     >>> fit
     <GroupedConformalResult lac alpha=0.1 groups=2 n=600 K=3>
     >>> fit["north"].thresholds.round(2).tolist()
-    [0.79, 0.79, 0.79]
+    [0.81, 0.81, 0.81]
     >>> sets = fit.predict(probs[600:], site[600:])
     >>> sets.evaluate(labels[600:], groups=site[600:]).group_covered.tolist()
-    [90, 102]
+    [86, 105]
     """
 
     names: row_groups.Names
@@ -246,6 +246,12 @@ class GroupedConformalResult(Result):
         """Return the new rows' own weights, None where sets do not depend on them."""
         return self.fits[0]._own_weights(sample_weight, features, n_rows, method)
 
+    def at(self, alpha: float | ArrayLike) -> GroupedConformalResult:
+        """Return the same fits at another level, as `ConformalResult.at`."""
+        fits = tuple(fit.at(alpha) for fit in self.fits)
+        claim = _every_group(fits, fits[0].alpha, self.confidence, None)
+        return replace(self, fits=fits, guarantee=claim)
+
     def to_frame(self) -> pd.DataFrame:
         """Return the groups' own tables below one another, with a column group."""
         import pandas as pd
@@ -278,8 +284,6 @@ def fit_by_group(
     *,
     alpha: float | FloatArray,
     confidence: float | None = None,
-    new_row: str = "a new row",
-    by_class: bool = False,
     union: str | None = None,
 ) -> GroupedConformalResult:
     """Fit every group by itself; all of them share what `confidence` leaves to fail."""
@@ -301,12 +305,22 @@ def fit_by_group(
         fits=tuple(fits),
         counts=read_only(np.bincount(codes, minlength=len(names))),
         confidence=confidence,
-        guarantee=guarantees.every_group(
-            [one.guarantee for one in fits],
-            alpha,
-            confidence,
-            new_row=new_row,
-            by_class=by_class,
-            union=union,
-        ),
+        guarantee=_every_group(fits, alpha, confidence, union),
+    )
+
+
+def _every_group(
+    fits: Sequence[ConformalResult],
+    alpha: float | FloatArray,
+    confidence: float | None,
+    union: str | None,
+) -> Guarantee | NoGuarantee:
+    one = fits[0]
+    return guarantees.every_group(
+        [fit.guarantee for fit in fits],
+        alpha,
+        confidence,
+        new_row=one._new_row,
+        by_class=one._covers_every_class,
+        union=union,
     )

@@ -17,9 +17,9 @@ from distfreeuq.conformal.nonconformity import (
     RAPS,
     SAPS,
     Margin,
-    NestedScore,
     Rank,
 )
+from distfreeuq.conformal.scores.nested_score import NestedScore
 from distfreeuq.conformal.split_sets import split_conformal
 from distfreeuq.conformal.thresholds import exchangeable_threshold
 from distfreeuq.references import (

@@ -20,8 +20,9 @@ from distfreeuq._base.array_types import (
     IntArray,
     IntMatrix,
 )
-from distfreeuq.conformal.nonconformity import APS, NestedScore, nested_scores
+from distfreeuq.conformal.nonconformity import APS, nested_scores
 from distfreeuq.conformal.results import ConformalResult
+from distfreeuq.conformal.scores.nested_score import NestedScore
 from distfreeuq.scenarios.scenario import Domain
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import as_event

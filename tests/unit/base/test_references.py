@@ -194,6 +194,10 @@ WORDING = {
     "ASSESSED_ELSEWHERE": "rows not used to fit or calibrate the classifier",
     "SETS_ASSESSED_ELSEWHERE": "rows used neither to fit the classifier nor to "
     "calibrate",
+    "PRIOR_ELSEWHERE": "the class proportions of the score were chosen without these "
+    "rows",
+    "OWN_SCORE": "the score given is a fixed function of a row, its label and its "
+    "uniform",
     "SEED_ELSEWHERE": "the seed was chosen without the data",
     "IDS_OF_ROWS": "what is said of the rows holds of the rows together with their ids",
     "OWN_UNIFORMS": "the uniforms given are independent draws from [0, 1]",
@@ -218,6 +222,7 @@ WORDING = {
     "TRUE_RATIO": "weights are the true density ratio of target to source, up to a "
     "factor",
     "FINITE_VARIANCE": "their variance is finite",
+    "COUNTED_PRIOR": "class proportions counted from the labels (theory page, 1.7)",
     "HASHED_UNIFORMS": "hashed uniforms (theory page, 12.8)",
 }
 """What is printed after "Needs:", by the names that tables of claims use."""

@@ -1,0 +1,1 @@
+"""Scores beside the compiled ones: labels tied at random, and scores of one's own."""
