@@ -51,6 +51,11 @@ def results() -> dict[str, Any]:
         "split-confidence": dfu.split_conformal(
             PROBS, LABELS, alpha=0.3, confidence=0.9, never_empty=True, rng=0
         ),
+        "split-ties": dfu.split_conformal(
+            PROBS, LABELS, score=dfu.APS(ties="random"), rng=0
+        ),
+        "split-pas": dfu.split_conformal(PROBS, LABELS, score=dfu.PAS(prior)),
+        "plan": dfu.plan(0.1, 0.9, source_prior=prior),
         "label-conditional": dfu.label_conditional_conformal(
             PROBS, LABELS, alpha=[0.3, 0.4, 0.5], rng=0
         ),

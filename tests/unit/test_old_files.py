@@ -106,7 +106,7 @@ def test_there_is_a_file_of_every_kind_of_result():
     found = set().union(*map(parts, files))
     missing = {cls.__name__ for cls in persistence._tags.keys() - found}
     # of which no result is made
-    assert missing == {"Box", "Polytope", "BrierDecomposition"}
+    assert missing == {"Box", "Polytope", "BrierDecomposition", "OwnScore"}
 
 
 def test_every_old_name_has_a_tag_of_its_own():
