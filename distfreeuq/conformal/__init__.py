@@ -10,7 +10,6 @@ from distfreeuq.conformal.label_conditional_sets import (
     LabelConditionalConformalResult,
     label_conditional_conformal,
 )
-from distfreeuq.conformal.label_shift_fits import LabelShiftConformalResult
 from distfreeuq.conformal.label_shift_sets import label_shift_conformal
 from distfreeuq.conformal.nonconformity import (
     APS,
@@ -27,6 +26,9 @@ from distfreeuq.conformal.scores.prevalence_adjusted import PAS
 from distfreeuq.conformal.sets import PredictionSets
 from distfreeuq.conformal.split_sets import SplitConformalResult, split_conformal
 from distfreeuq.conformal.thresholds import conformal_thresholds
+from distfreeuq.conformal.under_label_shift.label_shift_fits import (
+    LabelShiftConformalResult,
+)
 
 __all__ = [
     "APS",

@@ -27,6 +27,7 @@ from distfreeuq.references import (
     CLOPPER_PEARSON_1934,
     COVARIATE_SHIFT,
     EXCHANGEABLE,
+    FITTED_ELSEWHERE,
     GROUPS_BY_INPUTS,
     IID,
     INPUTS_OVERLAP,
@@ -39,6 +40,7 @@ from distfreeuq.references import (
     TRUE_LABEL_WEIGHT,
     TRUE_PRIORS,
     TRUE_RATIO_TO_SCALE,
+    TWO_SAMPLES,
     VOVK_2005,
     VOVK_2012,
     WEIGHT_BOUND,
@@ -51,6 +53,11 @@ STATED_CONFIDENCE = 0.95
 _SPLIT = f"{PAPADOPOULOS_2002}; {VOVK_2005}; {PODKOPAEV_RAMDAS_2021}, Thm 1"
 _BY_CLASS = f"{VOVK_2005}, label-conditional; {PODKOPAEV_RAMDAS_2021}, eq. (10)"
 _WEIGHTED = f"{TIBSHIRANI_2019} for weights; {PODKOPAEV_RAMDAS_2021}, Thm 2"
+
+_CAPPED = (
+    f"{CLOPPER_PEARSON_1934} for caps of the proportions; stratified sets (theory "
+    "page, 4.11)"
+)
 
 _LABEL_SHIFT = (LABEL_SHIFT, IID, CHOSEN_ELSEWHERE)
 _COVARIATE_SHIFT = (
@@ -402,6 +409,50 @@ def region_in_words(
     if estimate is not None:
         return f"a {level}% region of the weights"
     return f"the region given, of level {level}%"
+
+
+def capped(
+    estimate: LabelShiftResult, alpha: float, delta: float
+) -> Guarantee | NoGuarantee:
+    """Return the claim of the largest threshold over all priors below caps."""
+    nothing = _without_region(estimate)
+    if nothing is not None:
+        return nothing
+    lower = max(0.0, 1.0 - alpha - delta)
+    level = at_least(100.0 * (1.0 - delta))
+    return Guarantee(
+        statement=(
+            f"P(Y in C(X)) >= {at_least(lower)} for a new target row, in finite "
+            "samples and with estimated weights (largest threshold over a "
+            f"{level}% region of the target's class proportions)"
+            + ("." if lower > 0 else " (vacuous).")
+        ),
+        kind="marginal",
+        lower=lower,
+        reference=_CAPPED,
+        assumptions=(*_LABEL_SHIFT, TWO_SAMPLES, FITTED_ELSEWHERE),
+    )
+
+
+def capped_given_calibration(
+    estimate: LabelShiftResult, alpha: float, confidence: float
+) -> Guarantee | NoGuarantee:
+    """Return the training-conditional claim with estimated weights."""
+    nothing = _without_region(estimate)
+    if nothing is not None:
+        return nothing
+    return Guarantee(
+        statement=(
+            f"with probability >= {at_least(confidence)} over the draw of calibration "
+            "rows and of those that the weights are estimated from, coverage of new "
+            f"target rows given all of them is >= {at_least(1.0 - alpha)}."
+        ),
+        kind="training-conditional",
+        lower=1.0 - alpha,
+        confidence=confidence,
+        reference=f"{VOVK_2012}, Prop. 2a, union over classes; {_CAPPED}",
+        assumptions=(*_LABEL_SHIFT, TWO_SAMPLES, FITTED_ELSEWHERE),
+    )
 
 
 def directional(

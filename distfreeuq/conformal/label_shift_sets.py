@@ -13,14 +13,16 @@ from distfreeuq._base.random_streams import stream
 from distfreeuq.conformal import guarantees
 from distfreeuq.conformal.by_group.results import GroupedConformalResult, fit_by_group
 from distfreeuq.conformal.data import calibration_scores
-from distfreeuq.conformal.label_shift_fits import (
+from distfreeuq.conformal.scores.nested_score import ScoreLike
+from distfreeuq.conformal.under_label_shift.label_shift_fits import (
     LabelShiftConformalResult,
+    fit_capped_pac,
     fit_label_shift,
+    fit_label_shift_capped,
     fit_label_shift_directional,
     fit_label_shift_pac,
     fit_label_shift_union,
 )
-from distfreeuq.conformal.scores.nested_score import ScoreLike
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.results import LabelShiftResult, identified_weights
 
@@ -101,9 +103,10 @@ def label_shift_conformal(
     alpha : float, default 0.1
         Miscoverage level in (0, 1).
     robust : bool or "directional", default False
-        True: use the largest threshold over a confidence region of the estimated
-        weights: finite-sample coverage of at least 1 - alpha - delta (for regions that
-        hold in finite samples), even if the weights come from the same rows.
+        True: use the largest threshold over a confidence region of the target's class
+        proportions: finite-sample coverage of at least 1 - alpha - delta, whichever
+        estimator's rows they are, the calibration rows included. (If a region of the
+        weights is given, over that.)
         "directional": bound, for each label, only the combination of the weights that
         its threshold depends on. Coverage of at least 1 - alpha - delta in the limit,
         with sets that are nearly those of known weights.
@@ -117,8 +120,9 @@ def label_shift_conformal(
     score, randomized, never_empty, classes, rng, ids
         As in `split_conformal`.
     confidence : float, optional
-        With a number such as 0.95 and *known* weights: coverage of at least 1 - alpha
-        with that probability over the calibration draw.
+        With a number such as 0.95: coverage of at least 1 - alpha with that
+        probability over the calibration draw and, with estimated weights, over the rows
+        that these are from.
     groups : array_like (n,), optional
         Each row's group, such as a hospital: every group is then calibrated by itself,
         with the same weights, and `predict` needs the new rows' groups. Not with
@@ -141,22 +145,26 @@ def label_shift_conformal(
     - estimated weights: in the limit (Corollary 1, without its no-jump assumption), or
       with ``independent=True`` at least 1 - alpha - TV(q_hat, q) with the total
       variation bounded from the region of the weights;
-    - ``robust=True``: coverage >= 1 - alpha - delta with estimated weights. The true
-      weights lie in the region with probability 1 - delta, and then the union sets
-      contain those of the true weights;
+    - ``robust=True``: coverage >= 1 - alpha - delta with estimated weights. From the
+      predicted classes, the target's proportions are below caps with probability
+      1 - delta; taken is the largest threshold over all proportions below them. It
+      needs label shift, and nothing of the classifier;
     - ``robust="directional"``: the same in the limit. A label's threshold depends on
       the weights through the sign of one linear combination of them, and a bound of
       that one at level 1 - delta is enough: no union over weights, thresholds or
       labels. The estimate is that of moment equations for all methods, so that nothing
       need be calibrated; for RLLS it is the unregularised one.
 
-    With `confidence` the threshold is the same for all classes: by rejection sampling
-    and a PAC rank or, if both priors are known (`label_weights`), by a Clopper-Pearson
-    bound in each class. Which of the two is decided in advance, by n and the priors:
+    With `confidence` and known weights the threshold is the same for all classes: by
+    rejection sampling and a PAC rank or, if both priors are known (`label_weights`), by
+    a Clopper-Pearson bound in each class. Which is decided in advance, by n and priors:
     rejection is right on average over the labels' counts, and chosen by the counts at
     hand it would be chosen where it fails. So the priors must not be taken from these
-    labels. `robust` and `confidence` do not combine: the one speaks of coverage on
-    average over calibration draws, the other of the calibration draw at hand.
+    labels. With estimated weights it is one for all target priors below caps, or one
+    for each class, whichever covers fewer calibration rows: each spends half of what
+    may fail (PAC sets with estimated weights are due to [3]_, by another way). `robust`
+    and `confidence` do not combine: the one speaks of coverage on average over
+    calibration draws, the other of the calibration draw at hand.
 
     References
     ----------
@@ -164,6 +172,8 @@ def label_shift_conformal(
        for classification under label shift", UAI. Eq. (8)-(9), Theorem 2, Corollary 1.
     .. [2] Tibshirani, Barber, Candes and Ramdas (2019), "Conformal prediction under
        covariate shift", NeurIPS: weighted exchangeability.
+    .. [3] Si, Park, Lee, Dobriban and Bastani (2024), "PAC prediction sets under label
+       shift", ICLR.
 
     Examples
     --------
@@ -195,9 +205,9 @@ def label_shift_conformal(
     delta = args.probability(delta, "delta")
     independent = args.flag(independent, "independent")
     confidence = calibration.read_confidence(args, confidence)
-    if robust is True and confidence is not None:
+    if robust and confidence is not None:
         must = (
-            "None with robust=True, which speaks of coverage on average over "
+            f"None with robust={robust!r}, which speaks of coverage on average over "
             "calibration draws and not of the draw at hand"
         )
         args.invalid("confidence", must, f"{confidence:g}")
@@ -224,6 +234,8 @@ def label_shift_conformal(
             must = "what bbse, rlls or mlls returned, with robust='directional'"
             args.invalid("label_weight", must, _kind(label_weight))
         return fit_label_shift_directional(calibration, estimate, alpha, delta)
+    if robust and estimate is not None and not estimate.known and groups is None:
+        return fit_label_shift_capped(calibration, estimate, alpha, delta)
     if robust:
         region = _read_region(args, label_weight, len(calibration.classes), delta)
         if groups is not None:
@@ -241,15 +253,14 @@ def label_shift_conformal(
     if isinstance(label_weight, Box | Polytope):
         must = "weights; a region of them serves with robust=True"
         args.invalid("label_weight", must, repr(label_weight))
+    if confidence is not None and estimate is not None and not estimate.known:
+        if groups is not None:
+            must = "None with estimated weights and confidence"
+            args.invalid("groups", must, "groups")
+        return fit_capped_pac(calibration, estimate, alpha, confidence)
     given = identified_weights(args, label_weight)
     weights = args.label_weights(given, len(calibration.classes), calibration.labels)
     if confidence is not None:
-        if estimate is not None and not estimate.known:
-            must = (
-                "None with estimated weights: no theorem gives coverage for the draw "
-                "at hand. label_conditional_conformal has it under any label shift"
-            )
-            args.invalid("confidence", must, f"{confidence:g}")
         generator = stream(rng, "thin", args.caller)
         if groups is None:
             return fit_label_shift_pac(

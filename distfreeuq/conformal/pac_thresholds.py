@@ -7,7 +7,10 @@ from typing import Literal
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, IntArray
-from distfreeuq._numerics.quantiles import smallest_order_statistic
+from distfreeuq._numerics.quantiles import (
+    order_statistics_by_label,
+    smallest_order_statistic,
+)
 from distfreeuq.bounds import unchecked
 from distfreeuq.conformal.thresholds import first_true
 
@@ -118,3 +121,19 @@ def expected_excess(
         middle = 0.5 * (low + high)
         low, high = (low, middle) if bound(middle) >= 1.0 - alpha else (middle, high)
     return high
+
+
+def label_conditional_pac_thresholds(
+    scores: FloatArray,
+    labels: IntArray,
+    counts: IntArray,
+    alpha: float,
+    delta: float,
+) -> FloatArray:
+    """Return thresholds (K,) that cover all classes at once with probability 1 - delta.
+
+    Each class's PAC rank is at level delta / K; +inf where it is beyond the class.
+    """
+    share = delta / counts.size
+    ranks = [unchecked.pac_rank(int(n), alpha, share) for n in counts]
+    return order_statistics_by_label(scores, labels, np.array(ranks, dtype=np.int64))

@@ -11,6 +11,7 @@ from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMa
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_classes
 from distfreeuq._base.user_warnings import warn_user
+from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq.exceptions import IdentificationWarning
 from distfreeuq.label_shift import guarantees
@@ -192,6 +193,7 @@ def _read(
     return read_and_predict(args, *arrays)
 
 
+@on_one_blas_thread
 def fit_confusion(
     samples: Samples,
     predictions: Predictions | None,

@@ -9,6 +9,7 @@ from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_classes
 from distfreeuq._base.user_warnings import warn_user
+from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.mixture_likelihood import MixtureFit
 from distfreeuq.exceptions import DistFreeWarning, IdentificationWarning
@@ -128,6 +129,7 @@ def mlls(
     return fit_mlls(samples, names, calibrate=calibrate is not None, prior_from=prior)
 
 
+@on_one_blas_thread
 def fit_mlls(
     samples: Samples, classes: Classes, *, calibrate: bool, prior_from: str
 ) -> LabelShiftResult:

@@ -42,7 +42,7 @@ from distfreeuq.exceptions import InputError
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.label_shift import guarantees
 from distfreeuq.label_shift.bcts import BiasCorrectedTemperature
-from distfreeuq.label_shift.confusion import Confusion
+from distfreeuq.label_shift.confusion import Confusion, hard_confusion
 from distfreeuq.label_shift.data import Samples
 from distfreeuq.label_shift.inference.anderson_rubin import anderson_rubin_intervals
 from distfreeuq.label_shift.inference.delta_method import (
@@ -61,6 +61,7 @@ from distfreeuq.label_shift.inference.moment_estimate import (
     moments_of_posteriors,
     moments_of_predictions,
 )
+from distfreeuq.label_shift.inference.proportion_caps import PriorCaps, prior_caps
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.inference.resampled_weights import (
     Refit,
@@ -89,6 +90,10 @@ Method = Literal["BBSE", "soft BBSE", "RLLS", "soft RLLS", "MLLS", "known"]
 
 # One minus the level of the intervals in the frame, the summary and the plot.
 TABLE_ALPHA = 0.05
+
+# With more classes than this, tables have a box around the exact region in place of the
+# smallest one, which takes two linear programs per class.
+_MANY_CLASSES = 50
 
 
 @register("weight-solution")
@@ -395,8 +400,10 @@ class LabelShiftResult(Result):
             if self.method == "MLLS":
                 must = "'asymptotic', 'bootstrap' or 'likelihood' for MLLS"
                 args.invalid("method", must, repr(method))
-            ranges = self._region(alpha).ranges()
-            return np.column_stack([ranges.low, ranges.high])
+            region = self._region(alpha)
+            if isinstance(region, Polytope):
+                region = region.ranges(progress=progress)
+            return np.column_stack([region.low, region.high])
         if method == "anderson-rubin":
             if self.confusion is None or self.confusion.soft:
                 must = "another one where predictions are soft"
@@ -469,6 +476,19 @@ class LabelShiftResult(Result):
         assert self.confusion is not None
         make = norm_region if self.confusion.soft else exact_region
         return make(self.confusion, delta)
+
+    def _prior_caps(self, delta: float) -> PriorCaps:
+        """Return caps of the target's proportions, by the rows' predicted classes."""
+        confusion, samples = self.confusion, self.samples
+        if samples is not None:
+            confusion = hard_confusion(
+                np.asarray(samples.probs.argmax(axis=1)),
+                samples.labels,
+                np.asarray(samples.probs_target.argmax(axis=1)),
+                len(self.classes),
+            )
+        assert confusion is not None
+        return prior_caps(confusion, delta)
 
     def _limit_law(self) -> LimitLaw:
         """Return the law that the moment estimate of the weights has in the limit."""
@@ -553,7 +573,7 @@ class LabelShiftResult(Result):
 
         identified = self.solution is not None
         nothing = np.full(len(self.classes), np.nan)
-        ends = self.confint(TABLE_ALPHA, self._table_method())
+        ends = self._table_intervals()
         return pd.DataFrame(
             {
                 "class": name_array(self.classes),
@@ -604,6 +624,15 @@ class LabelShiftResult(Result):
             target_gram = gram(samples.probs_target)
             fields["moments"] = moments_of_predictions(samples, target_gram)
         return fields
+
+    def _table_intervals(self) -> FloatMatrix:
+        """Return the intervals of the table, without programs that take minutes."""
+        method, many = self._table_method(), len(self.classes) > _MANY_CLASSES
+        if method == "finite-sample" and many and not self.known:
+            region = self._region(TABLE_ALPHA)
+            box = region.enclosure() if isinstance(region, Polytope) else region
+            return np.column_stack([box.low, box.high])
+        return self.confint(TABLE_ALPHA, method)
 
     def _table_method(self) -> str:
         """Return which intervals are printed.

@@ -64,11 +64,29 @@ def joint(case: Shift, ones: int) -> tuple[int, ...]:
 Sets = Callable[[tuple[int, ...], tuple[int, int], float, float], np.ndarray]
 
 
-@lru_cache(maxsize=100_000)
 def union_sets(
     source: tuple[int, ...], target: tuple[int, int], alpha: float, delta: float
 ) -> np.ndarray:
-    """Return the sets (2, 2) of both outputs; the region is of the same rows."""
+    """Return the sets of the largest threshold over a region of the weights."""
+    return robust_sets(source, target, alpha, delta, by_region=True)
+
+
+def capped_sets(
+    source: tuple[int, ...], target: tuple[int, int], alpha: float, delta: float
+) -> np.ndarray:
+    """Return the sets of the largest threshold over all priors below caps."""
+    return robust_sets(source, target, alpha, delta, by_region=False)
+
+
+@lru_cache(maxsize=100_000)
+def robust_sets(
+    source: tuple[int, ...],
+    target: tuple[int, int],
+    alpha: float,
+    delta: float,
+    by_region: bool,
+) -> np.ndarray:
+    """Return the sets (2, 2) of both outputs; all is from the same rows."""
     probs = np.repeat(OUTPUTS[[0, 0, 1, 1]], source, axis=0)
     labels = np.repeat([0, 1, 0, 1], source)
     with warnings.catch_warnings():
@@ -79,7 +97,7 @@ def union_sets(
         fit = dfu.label_shift_conformal(
             probs,
             labels,
-            estimate,
+            estimate.region(delta) if by_region else estimate,
             robust=True,
             alpha=alpha,
             delta=delta,
@@ -136,6 +154,10 @@ def covers_too_little(sets: Sets) -> Callable[[Shift], bool]:
 
 def test_union_sets_with_a_region_of_the_same_rows():
     assert_holds(SHIFTS, covers_too_little(union_sets), 60)
+
+
+def test_sets_for_all_priors_below_caps_of_the_same_rows():
+    assert_holds(SHIFTS, covers_too_little(capped_sets), 60)
 
 
 def test_a_region_that_does_not_hold_the_weights_is_caught():

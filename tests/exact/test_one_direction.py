@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 from scipy import special
 
 from distfreeuq._numerics.quantiles import SLACK
-from distfreeuq.conformal.directional_search import directional_thresholds
+from distfreeuq.conformal.under_label_shift.directional_search import (
+    directional_thresholds,
+)
 from distfreeuq.label_shift.inference.limiting_law import LimitLaw
 from tests.exact.search import assert_caught, assert_holds
 from tests.exact.test_pac import multinomial, samples

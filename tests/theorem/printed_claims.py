@@ -99,6 +99,14 @@ ENTRIES = (
     ),
     Entry(r"with estimated weights \(union over", ("union-coverage",)),
     Entry(
+        r"with estimated weights \(largest threshold over",
+        ("capped-coverage", "prior-caps"),
+    ),
+    Entry(
+        r"coverage of new target rows given all of them is >=",
+        ("capped-pac", "label-conditional-pac"),
+    ),
+    Entry(
         r"threshold of each label is below that of the true weights with probability",
         ("directional-coverage",),
     ),

@@ -41,6 +41,8 @@ PROVED = {
     "total variation (theory page, 4.1)": ["total-variation-coverage"],
     "union sets (theory page, 4.2)": ["union-coverage"],
     "one direction (theory page, 4.10)": ["directional-coverage"],
+    "Clopper and Pearson (1934) for caps of the proportions": ["prior-caps"],
+    "stratified sets (theory page, 4.11)": ["capped-coverage", "capped-pac"],
     "Vovk (2012), Prop. 2a, union over classes": ["label-conditional-pac"],
     "Vovk (2012): Beta law of coverage, for numbers of rows": ["planned-rows"],
     "Vovk (2012): Beta law of coverage": ["training-conditional-coverage"],
@@ -156,6 +158,8 @@ def results():
     )
     yield shifted(bbse())
     yield shifted(bbse(), robust=True)
+    yield shifted(bbse(), confidence=0.9)
+    yield shifted(bbse().region(0.01), robust=True)
     yield shifted(bbse(), robust="directional")
     yield shifted(bbse(), independent=True)
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray
+from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.inference.vertices import support_function
 
-if TYPE_CHECKING:
-    from distfreeuq.label_shift.inference.regions import Box, Polytope
-
 _MAX_CLASSES_FOR_SUBSETS = 7
+_MAX_CLASSES_FOR_PROGRAMS = 100
 
 
 def total_variation(p: FloatArray, q: FloatArray) -> float:
@@ -60,7 +58,11 @@ def total_variation_bound(
     largest = -_extreme_mean(-used, prior_low, prior_high)
     if smallest <= 0.0 or region.is_empty:
         return 1.0
-    box = region.ranges()
+    many = used.size > _MAX_CLASSES_FOR_PROGRAMS
+    if many and isinstance(region, Polytope):
+        box = region.enclosure()
+    else:
+        box = region.ranges()
     surplus = prior_high @ np.maximum(used / smallest - box.low, 0.0)
     with np.errstate(invalid="ignore"):  # 0 * inf: class absent from both
         deficits = prior_high * np.maximum(box.high - used / largest, 0.0)

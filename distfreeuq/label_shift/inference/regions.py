@@ -13,6 +13,9 @@ from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, flag, floats, masses, maybe, proportion
 
+# Rounds in which limits of the weights tighten one another.
+_ROUNDS = 8
+
 # Membership leans towards the inside by this much, relatively.
 _SLACK = 1e-12
 
@@ -303,21 +306,51 @@ class Polytope:
     def _support(self, d: FloatArray) -> float:
         return _largest(d, *self._inequalities())
 
-    def ranges(self) -> Box:
+    def ranges(self, *, progress: bool = False) -> Box:
         """Return the smallest box around the region, by two linear programs per class.
 
         The box of an empty region is empty too.
+
+        Parameters
+        ----------
+        progress : bool, default False
+            Show a bar: with hundreds of classes this takes minutes.
         """
+        from tqdm import tqdm
+
         inequalities = self._inequalities()
         units = np.eye(self.n_classes)
-        high = np.array([_largest(unit, *inequalities) for unit in units])
-        low = -np.array([_largest(-unit, *inequalities) for unit in units])
+        directions = tqdm([*units, *-units], disable=not progress, desc="ranges")
+        ends = np.array([_largest(one, *inequalities) for one in directions])
+        high, low = ends[: self.n_classes], -ends[self.n_classes :]
         if np.isneginf(high).any() or np.isposinf(low).any():
             high, low = np.full_like(high, -np.inf), np.full_like(low, np.inf)
         # a failed LP returns +inf, and so a lower end of -inf: weights are at least 0
         return Box._unchecked(
             np.maximum(low, 0.0), high, self.finite_sample, self.delta
         )
+
+    def enclosure(self) -> Box:
+        """Return a box around the region without programs: not the smallest one.
+
+        Every inequality limits each weight, given limits of the others; a few rounds of
+        this take K^2 operations each.
+        """
+        with np.errstate(invalid="ignore", divide="ignore"):
+            low, high = np.zeros(self.n_classes), np.full(self.n_classes, np.inf)
+            for _ in range(_ROUNDS):
+                room = self.mu_high - self.lower @ low
+                ends = room[:, None] / self.lower + low
+                ends[self.lower <= 0.0] = np.inf
+                high = np.minimum(high, ends.min(axis=0, initial=np.inf))
+                reach = self.upper * high
+                reach[self.upper <= 0.0] = 0.0
+                others = reach.sum(axis=1)[:, None] - reach
+                others[np.isnan(others)] = np.inf
+                ends = (self.mu_low[:, None] - others) / self.upper
+                ends[self.upper <= 0.0] = -np.inf
+                low = np.maximum(low, ends.max(axis=0, initial=0.0))
+        return Box._unchecked(low, high, self.finite_sample, self.delta)
 
     def _inequalities(self) -> tuple[FloatMatrix, FloatArray]:
         """Return A, b of {w >= 0 : A w <= b}, without rows that every w >= 0 satisfies.

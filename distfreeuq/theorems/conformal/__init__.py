@@ -1,6 +1,7 @@
 """The family of prediction sets: coverage with and without shift."""
 
 from distfreeuq.theorems.conformal import (
+    below_caps,
     class_coverage,
     counted_proportions,
     estimated_weights,
@@ -28,6 +29,7 @@ THEOREMS = (
     *pac_by_class.THEOREMS,
     *estimated_weights.THEOREMS,
     *one_direction.THEOREMS,
+    *below_caps.THEOREMS,
     *weighted_exchangeability.THEOREMS,
     *wrong_ratios.THEOREMS,
 )

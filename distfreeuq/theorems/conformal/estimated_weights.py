@@ -129,10 +129,9 @@ def union(
         fit = label_shift_conformal(
             probs,
             labels,
-            bbse(probs, labels, new_probs[:m]),
+            bbse(probs, labels, new_probs[:m]).region(delta),
             alpha=alpha,
             robust=True,
-            delta=delta,
             rng=generator,
         )
         sets = fit.predict(new_probs[m:], rng=generator)

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray
-from distfreeuq.conformal.directional_search import directional_thresholds
 from distfreeuq.conformal.label_shift_sets import label_shift_conformal
 from distfreeuq.conformal.thresholds import label_shift_thresholds
+from distfreeuq.conformal.under_label_shift.directional_search import (
+    directional_thresholds,
+)
 from distfreeuq.label_shift.confusion_estimators import bbse
 from distfreeuq.label_shift.inference.limiting_law import LimitLaw
 from distfreeuq.label_shift.maximum_likelihood import mlls

@@ -116,12 +116,14 @@ def union_draw(
     delta: float,
     confidences: FloatMatrix,
     no_shift: bool = False,
+    by_region: bool = True,
 ) -> dict[str, BoolArray]:
     """Estimate and calibrate on the same rows; the new row is one more of the target.
 
     A row's probabilities are those of its prediction: the score of class j is a number
-    for every (prediction, class). With `no_shift` the region is
-    of one point, equal weights, and need not hold the true ones.
+    for every (prediction, class). The region of the weights is given, or the estimate
+    itself, which makes it one of the proportions. With `no_shift` the region is of one
+    point, equal weights, and need not hold the true ones.
     """
     covered = np.empty(n_draws, dtype=np.bool_)
     equal = np.ones(len(confidences))
@@ -132,6 +134,7 @@ def union_draw(
         estimate: Any = Box(equal, equal, True)
         if not no_shift:
             estimate = bbse(probs, labels, confidences[new[:-1]])
+            estimate = estimate.region(delta) if by_region else estimate
         fit = label_shift_conformal(
             probs,
             labels,
@@ -147,7 +150,9 @@ def union_draw(
     return {"covered": covered}
 
 
-def union_designs(generator: np.random.Generator, *, no_shift: bool = False) -> Design:
+def union_designs(
+    generator: np.random.Generator, *, no_shift: bool = False, by_region: bool = True
+) -> Design:
     """Return a setting in which union sets must cover 1 - alpha - delta."""
     setting = random_setting(generator)
     k = setting["source"].size
@@ -159,7 +164,13 @@ def union_designs(generator: np.random.Generator, *, no_shift: bool = False) -> 
     return Design(
         setting | options,
         Claim("covered", at_least=max(0.0, 1.0 - alpha - delta)),
-        draw=partial(union_draw, setting=setting, no_shift=no_shift, **options),
+        draw=partial(
+            union_draw,
+            setting=setting,
+            no_shift=no_shift,
+            by_region=by_region,
+            **options,
+        ),
     )
 
 

@@ -94,7 +94,7 @@ def estimated(name: str, **options):
 
 
 def of_estimators() -> list[Row]:
-    """Return four rows for each estimator of the weights."""
+    """Return five rows for each estimator of the weights."""
     rows = []
     for name in ESTIMATORS:
         mlls = name.startswith("mlls")
@@ -127,9 +127,17 @@ def of_estimators() -> list[Row]:
                 estimated(name, robust=True, delta=0.03, alpha=0.2),
                 "marginal",
                 0.77,
-                SHIFT | own,
-                WEIGHTED_BY,
-                finite_sample=not mlls,
+                SHIFT | {r.TWO_SAMPLES, r.FITTED_ELSEWHERE},
+                ["clopper1934"],
+            ),
+            Row(
+                f"{name}: confidence",
+                estimated(name, confidence=0.9, alpha=0.2),
+                "training-conditional",
+                0.8,
+                SHIFT | {r.TWO_SAMPLES, r.FITTED_ELSEWHERE},
+                ["clopper1934", "vovk2012"],
+                confidence=0.9,
             ),
             Row(
                 f"{name}: directional",
@@ -475,9 +483,12 @@ STATEMENTS = {
     "independent": "with probability >= 0.96 over the rows that the weights were "
     "estimated on, P(Y in C(X)) >= {>=} for a new target row: 0.9 less the weights' "
     "possible error in total variation",
-    "robust": UNION.format(0.77, "in finite samples and ")
-    + "a 97% region of the weights).",
-    "robust, in the limit": UNION.format(0.77, "") + "a 97% region of the weights)",
+    "robust": "P(Y in C(X)) >= 0.77 for a new target row, in finite samples and with "
+    "estimated weights (largest threshold over a 97% region of the target's class "
+    "proportions).",
+    "confidence": "with probability >= 0.9 over the draw of calibration rows and of "
+    "those that the weights are estimated from, coverage of new target rows given all "
+    "of them is >= 0.8.",
     "directional": "P(Y in C(X)) >= 0.77 for a new target row, with estimated weights: "
     "the threshold of each label is below that of the true weights with probability "
     "<= 0.03",
@@ -518,8 +529,6 @@ STATEMENTS = {
 def test_statements(row):
     claim = row.fit().guarantee
     name = row.name.split(": ")[-1]
-    if name == "robust" and not row.finite_sample:
-        name = "robust, in the limit"
     statement = STATEMENTS[name]
     if name == "independent":
         if claim.lower == 0.0:
@@ -616,7 +625,7 @@ def test_estimated_density_ratios_claim_nothing():
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-@pytest.mark.parametrize("options", [{"robust": True}, {"independent": True}, {}])
+@pytest.mark.parametrize("options", [{"independent": True}, {}])
 def test_sets_need_what_their_weights_need(name, options):
     estimate = ESTIMATORS[name]()
     claim = shifted(estimate, **options).guarantee
@@ -629,7 +638,8 @@ def test_sets_need_what_their_weights_need(name, options):
 def test_weights_of_which_nothing_is_claimed():
     estimate = ESTIMATORS["mlls"]()
     estimate = dataclasses.replace(estimate, guarantee=dfu.NoGuarantee("no reason"))
-    for options in ({"robust": True}, {"independent": True}):
+    ways = [{"robust": True}, {"robust": "directional"}, {"independent": True}]
+    for options in [*ways, {"confidence": 0.9}]:
         claim = shifted(estimate, **options).guarantee
         assert not claim
         assert "no reason" in claim.reason
@@ -675,10 +685,9 @@ def test_plug_in_sets_name_label_conditional_sets_first():
     assert "Instead: label_conditional_conformal covers every class" in printed
     assert printed.index("label_conditional_conformal") < printed.index("robust=True")
     assert "every set would hold" not in printed
-    # MLLS has no region for finite samples, so that robust=True is no better
+    # caps of the class proportions need no estimator's own region
     printed = " ".join(str(shifted(ESTIMATORS["mlls"]())).split())
-    assert "label_conditional_conformal" in printed
-    assert "robust=True" not in printed
+    assert printed.index("label_conditional_conformal") < printed.index("robust=True")
 
 
 def test_classes_with_too_few_rows_are_named():

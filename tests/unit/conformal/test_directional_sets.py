@@ -6,8 +6,10 @@ from scipy import special
 
 import distfreeuq as dfu
 from distfreeuq import label_shift_conformal, scenarios
-from distfreeuq.conformal.directional_search import directional_thresholds
 from distfreeuq.conformal.thresholds import label_shift_thresholds
+from distfreeuq.conformal.under_label_shift.directional_search import (
+    directional_thresholds,
+)
 from distfreeuq.label_shift.inference.limiting_law import LimitLaw
 
 

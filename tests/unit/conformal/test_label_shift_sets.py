@@ -140,8 +140,8 @@ def test_claims_say_how_the_weights_are_known(toy, estimate):
 
 def test_robust_thresholds_are_the_largest_over_the_region(toy, estimate):
     _, probs, labels, _, _ = toy
-    robust = label_shift_conformal(probs, labels, estimate, robust=True, rng=1)
     region = estimate.region(0.01)
+    robust = label_shift_conformal(probs, labels, region, robust=True, rng=1)
     rng = np.random.default_rng(0)
     inside = []
     ranges = region.ranges()
@@ -194,7 +194,11 @@ def test_what_does_not_combine_is_refused(toy, estimate):
     with pytest.raises(dfu.InputError, match="'confidence' parameter"):
         label_shift_conformal(probs, labels, estimate, robust=True, confidence=0.9)
     with pytest.raises(dfu.InputError, match="'confidence' parameter"):
-        label_shift_conformal(probs, labels, estimate, confidence=0.9)
+        label_shift_conformal(
+            probs, labels, estimate, robust="directional", confidence=0.9
+        )
+    with pytest.raises(dfu.InputError, match="'groups' parameter"):
+        label_shift_conformal(probs, labels, estimate, confidence=0.9, groups=labels)
     with pytest.raises(dfu.InputError, match="'label_weight' parameter"):
         label_shift_conformal(probs, labels, w, robust=True)
     with pytest.raises(dfu.InputError, match="'label_weight' parameter"):

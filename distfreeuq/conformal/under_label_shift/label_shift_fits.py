@@ -26,9 +26,9 @@ from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.conformal import guarantees
 from distfreeuq.conformal.data import CalibrationScores, warn_small
-from distfreeuq.conformal.directional_search import directional_thresholds
 from distfreeuq.conformal.p_values import weighted_p_values
 from distfreeuq.conformal.pac_thresholds import (
+    label_conditional_pac_thresholds,
     pac_method,
     stratified_pac_threshold,
     thinned_pac_threshold,
@@ -39,6 +39,13 @@ from distfreeuq.conformal.results import (
     ConformalResult,
 )
 from distfreeuq.conformal.thresholds import label_shift_thresholds, union_thresholds
+from distfreeuq.conformal.under_label_shift.capped_priors import (
+    capped_pac_threshold,
+    capped_threshold,
+)
+from distfreeuq.conformal.under_label_shift.directional_search import (
+    directional_thresholds,
+)
 from distfreeuq.exceptions import DistFreeWarning, IdentificationWarning
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.label_shift.inference.regions import Box, Polytope
@@ -150,7 +157,7 @@ class LabelShiftConformalResult(ClassThresholdResult):
         if isinstance(claim, Guarantee) and claim.finite_sample:
             return None
         assert isinstance(self.alpha, float)
-        robust_too = self.robust is not True and self.weights_from != "MLLS"
+        robust_too = self.robust is not True
         return guarantees.in_finite_samples(
             self.class_counts, self.classes, self.alpha, robust_too
         )
@@ -258,6 +265,67 @@ def fit_label_shift_union(
         plug_in = estimate.label_weight
     return _result(
         calibration, thresholds, guarantee, alpha, plug_in, estimate, robust=True
+    )
+
+
+def fit_label_shift_capped(
+    calibration: CalibrationScores,
+    estimate: LabelShiftResult,
+    alpha: float,
+    delta: float,
+) -> LabelShiftConformalResult:
+    """Return sets for every target prior below caps of level 1 - delta."""
+    caps = estimate._prior_caps(delta)
+    threshold = capped_threshold(calibration.scores, calibration.labels, caps, alpha)
+    thresholds = np.where(calibration.counts > 0, threshold, np.inf)
+    _warn_infinite(calibration, thresholds, None, alpha, None)
+    return _result(
+        calibration,
+        thresholds,
+        guarantees.capped(estimate, alpha, delta),
+        alpha,
+        None if estimate.singular else estimate.label_weight,
+        estimate,
+        robust=True,
+    )
+
+
+def fit_capped_pac(
+    calibration: CalibrationScores,
+    estimate: LabelShiftResult,
+    alpha: float,
+    confidence: float,
+) -> LabelShiftConformalResult:
+    """Return the training-conditional sets of estimated weights.
+
+    By one threshold for all priors below caps, or by a threshold for each class, each
+    with half of what may fail: both hold at once, so that the choice may look at them.
+    Taken is the one that covers fewer of the calibration rows, classes weighted by the
+    caps.
+    """
+    delta = 1.0 - confidence
+    scores, labels, counts = calibration.scores, calibration.labels, calibration.counts
+    caps = estimate._prior_caps(delta / 4.0)
+    threshold = capped_pac_threshold(scores, labels, caps, alpha, delta / 4.0)
+    one = np.where(counts > 0, threshold, np.inf)
+    by_class = label_conditional_pac_thresholds(
+        scores, labels, counts, alpha, delta / 2.0
+    )
+    share = caps.high[labels] / np.maximum(counts[labels], 1)
+    covered = [float(share[scores <= t[labels]].sum()) for t in (one, by_class)]
+    take_one = covered[0] < covered[1]
+    thresholds = one if take_one else by_class
+    method = "capped priors" if take_one else "a threshold per class"
+    _warn_infinite(calibration, thresholds, None, alpha, method)
+    return _result(
+        calibration,
+        thresholds,
+        guarantees.capped_given_calibration(estimate, alpha, confidence),
+        alpha,
+        None if estimate.singular else estimate.label_weight,
+        estimate,
+        confidence=confidence,
+        pac_method=method,
     )
 
 

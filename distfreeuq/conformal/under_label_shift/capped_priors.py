@@ -1,0 +1,99 @@
+"""Thresholds for every target prior below caps: in finite samples, without programs.
+
+Given the labels' counts, rows are a sample of each class. For a target prior q the
+share of the target up to t is estimated by sum_k q_k N_k(t) / n_k, N_k(t) counting
+class k's scores up to t; no weight q/p occurs, and so no p (theory page, 4.11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import optimize
+
+from distfreeuq._base.array_types import FloatArray, IntArray
+from distfreeuq._numerics.quantiles import SLACK
+from distfreeuq.conformal.thresholds import first_true
+from distfreeuq.label_shift.inference.proportion_caps import PriorCaps
+
+
+def capped_threshold(
+    scores: FloatArray, labels: IntArray, caps: PriorCaps, alpha: float
+) -> float:
+    """Return the largest stratified threshold over the priors, for all labels.
+
+    For a prior q it is the smallest t with sum_k q_k N_k(t) / (n_k + 1) >= 1 - alpha,
+    which covers with probability >= 1 - alpha given the counts. A class without rows
+    counts as covered: its label has to be in every set.
+    """
+
+    def enough(reached: FloatArray, counts: FloatArray) -> bool:
+        covered = np.where(counts > 0, reached / (counts + 1.0), 1.0)
+        return caps.largest(1.0 - alpha - SLACK - covered) <= 0.0
+
+    return _smallest(scores, labels, caps, enough)
+
+
+def capped_pac_threshold(
+    scores: FloatArray, labels: IntArray, caps: PriorCaps, alpha: float, delta: float
+) -> float:
+    """Return a threshold whose coverage is 1 - alpha with probability 1 - delta.
+
+    Provided that the prior is below the caps. It is the smallest t at which the share
+    of rows above t, for the worst prior, is at most what a target with a share alpha
+    above t would show with probability <= delta.
+    """
+    counts = np.bincount(labels, minlength=caps.high.size).astype(np.float64)
+    share = smallest_share(alpha, caps.densest(counts), delta)
+
+    def enough(reached: FloatArray, counts: FloatArray) -> bool:
+        above = (counts - reached) / np.maximum(counts, 1.0)
+        return caps.largest(above) <= share
+
+    return np.inf if share < 0 else _smallest(scores, labels, caps, enough)
+
+
+def smallest_share(alpha: float, densest: float, delta: float) -> float:
+    """Return the s with P(S <= s) <= delta for a stratified mean S of mean >= alpha.
+
+    S = sum_k q_k M_k / n_k with binomial M_k has
+    log P(S <= s) <= -[s ln(s / alpha) - s + alpha] / max_k (q_k / n_k): a row weighs at
+    most `densest`, and few heavy rows vary more than many light ones. Negative if no
+    share is so rare.
+    """
+    spent = densest * np.log(1.0 / delta)
+    if spent >= alpha:
+        return -1.0
+
+    def excess(s: float) -> float:
+        return float(s * np.log(s / alpha) - s + alpha - spent)
+
+    tiny = 1e-300
+    if excess(tiny) <= 0.0:
+        return 0.0
+    root = float(optimize.brentq(excess, tiny, alpha, xtol=1e-15, rtol=1e-14))
+    return root * (1.0 - 1e-12)
+
+
+def _smallest(
+    scores: FloatArray,
+    labels: IntArray,
+    caps: PriorCaps,
+    enough: Callable[[FloatArray, FloatArray], bool],
+) -> float:
+    """Return the smallest score at which a condition holds that goes on to hold.
+
+    `scores` are ascending. The condition is one of the counts up to a score, by class,
+    and of all counts.
+    """
+    n_classes = caps.high.size
+    counts = np.bincount(labels, minlength=n_classes).astype(np.float64)
+
+    def holds(index: int) -> bool:
+        end = int(np.searchsorted(scores, scores[index], side="right"))
+        reached = np.bincount(labels[:end], minlength=n_classes)
+        return enough(reached.astype(np.float64), counts)
+
+    found = first_true(holds, scores.size, int(0.9 * scores.size))
+    return float(scores[found]) if found < scores.size else np.inf

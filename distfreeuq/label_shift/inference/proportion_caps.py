@@ -1,0 +1,61 @@
+"""The target's class proportions from above, at every sample size and in closed form.
+
+Label shift says that the target has predictions k at least as often as rows of class k
+that are predicted as k: mu_k >= q_k A_kk, A_kk = P(predicted k | Y = k). Two binomial
+bounds per class, an upper one of mu_k and a lower one of A_kk, hold all proportions
+below caps at once (theory page, 4.11). No confusion between classes has to be known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from distfreeuq._base.array_types import FloatArray
+from distfreeuq.bounds import unchecked
+from distfreeuq.label_shift.confusion import Confusion
+
+
+@dataclass(frozen=True, slots=True)
+class PriorCaps:
+    """The proportions q >= 0 with sum one and q <= high.
+
+    Attributes
+    ----------
+    high : ndarray (K,)
+        At most 1, which it is for classes of which nothing is known; the sum is at
+        least 1.
+    """
+
+    high: FloatArray
+
+    def largest(self, values: FloatArray) -> float:
+        """Return the largest mean of the values: the largest ones, up to their caps."""
+        order = np.argsort(-values, kind="stable")
+        room = self.high[order]
+        before = np.cumsum(room) - room
+        return float(values[order] @ np.clip(1.0 - before, 0.0, room))
+
+    def densest(self, counts: FloatArray) -> float:
+        """Return a bound of max_k q_k / n_k over the classes with rows."""
+        here = counts > 0
+        return float((self.high[here] / counts[here]).max(initial=0.0))
+
+
+def prior_caps(confusion: Confusion, delta: float) -> PriorCaps:
+    """Return caps that hold q with probability >= 1 - delta, given the label counts.
+
+    From counted predictions; each of the 2 K bounds is at level delta / (2 K).
+    """
+    joint = np.asarray(confusion.joint, dtype=np.float64)
+    counts, n_classes = joint.sum(axis=0), joint.shape[0]
+    # two-sided intervals at twice the level: one side of each is used
+    each = delta / n_classes
+    _, predicted = unchecked.clopper_pearson(
+        np.asarray(confusion.target), np.full(n_classes, confusion.m), each
+    )
+    right, _ = unchecked.clopper_pearson(np.diag(joint), counts, each)
+    high = np.ones(n_classes)
+    np.divide(predicted, right, out=high, where=right > 0)
+    return PriorCaps(np.minimum(high, 1.0))
