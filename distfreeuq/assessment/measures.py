@@ -124,7 +124,7 @@ class Measures:
             "max_gap": gap_norm(pooled, "max"),
             "debiased_ece": np.sqrt(np.maximum(debiased_square(pooled), 0.0)),
         }
-        if self.n_classes > 1:
+        if "max_ece" in self.names:  # where classes are told apart, if only one
             errors = gap_norm(by_class)
             found["max_ece"] = np.nanmax(errors, axis=1)
             found["average_ece"] = np.nanmean(errors, axis=1)

@@ -123,7 +123,8 @@ class AssessmentResult(Result):
         Names of the groups that `assess` was given; empty without.
     by_group : ndarray (G, 5)
         Weight, confidence, accuracy and ECE of each group's rows, and about the ECE
-        that they would have if the classifier were calibrated for them.
+        that they would have if the classifier were calibrated for them; NaN for a group
+        without weight.
     n : int
     ess : float
         Effective sample size of the weights; n without weights.

@@ -211,7 +211,10 @@ def _names_of(
         np.asarray(args.array(predicted, "predicted", "labels")),
     ]
     if classes is not None:
-        n_given = len(classes) if hasattr(classes, "__len__") else 0
+        try:
+            n_given = len(classes)
+        except TypeError:  # of a generator, a sparse matrix, a number
+            n_given = 0
         return args.classes(classes, None, n_given)
     for name, array in zip(("labels", "predicted"), arrays, strict=True):
         if array.dtype.kind not in "iu":

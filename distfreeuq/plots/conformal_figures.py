@@ -112,6 +112,9 @@ def coverage_against_rows(result: PlanResult, *, ax: Axes | None = None) -> Axes
     result : PlanResult
     ax : matplotlib Axes, optional
     """
+    figure_arguments.result(
+        Arguments("coverage_against_rows"), result, "result", "PlanResult"
+    )
     from distfreeuq.conformal.planning.results import coverage_band
     from distfreeuq.conformal.planning.sample_size import ranks_of
 

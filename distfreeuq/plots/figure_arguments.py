@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._base import arrays
-from distfreeuq._base.arguments import LARGEST, Arguments
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray
 from distfreeuq._base.arrays import describe
 
-# Half of the range, so that margins beyond the data are numbers too.
-_LARGEST_DRAWN = LARGEST / 4.0
+# So that squares of what is drawn, and margins beyond it, are numbers too.
+_LARGEST_DRAWN = 1e150
 
 
 def result(args: Arguments, value: Any, parameter: str, *names: str) -> None:

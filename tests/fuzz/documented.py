@@ -22,6 +22,10 @@ NAN_BY_DESIGN: dict[str, str] = {
     r"ComparisonResult\.to_frame\[difference\]": "where both are infinite",
     r"CalibrationComparisonResult\.sd": "of one repetition, or of infinite values",
     r"CalibrationComparisonResult\.to_frame\[sd\]": "as above",
+    r"AssessmentResult\.(by_group|group_frame)(\[.*\])?": "group without weight",
+    r"CovariateShiftCalibrationResult\.to_frame\[(frequency|mean_prob)(\[.*\])?\]": (
+        "bins without rows"
+    ),
     r"CoverageResult\.(coverage|mean_size)": "of no rows",
     r"CoverageResult\.to_frame\[coverage\]": "of no rows",
     r"\w+Binning\.(frequencies|mean_probs)": "bins without rows",
@@ -53,6 +57,8 @@ REFUSALS: dict[str, str] = {
         "a result without samples"
     ),
     r"\w+\.save( and load)?: ": "a result that holds what no file can",
+    r"nested_scores: The 'class_prior' parameter of PAS": "the score's own parameter",
+    r"SearchResult\.design: ": "the theorem is not registered (any more)",
     r"\w+\.(p_values|effects): ": "a result that has none",
 }
 

@@ -173,6 +173,11 @@ def conformal_fit(s: Sample) -> Any:
     return dfu.split_conformal(probs, labels, rng=0)
 
 
+def a_plan(s: Sample) -> Any:
+    """Return a PlanResult."""
+    return dfu.plan(s.r.choice((0.1, 0.01)), s.r.choice((None, 0.9)))
+
+
 def grouped_fit(s: Sample) -> Any:
     """Return a GroupedConformalResult."""
     probs, labels = _easy_rows(s, 20)

@@ -174,16 +174,15 @@ def global_state() -> tuple[Any, ...]:
         np.geterr(),
         (legacy["state"]["pos"], hash(legacy["state"]["key"].tobytes())),
         hash(random.getstate()),
-        dict(os.environ),
+        dict(os.environ._data),  # as bytes: nothing is decoded
         os.getcwd(),
         _settings(),
         dfu.get_num_threads(),
     )
 
 
-def _settings() -> Any:
-    # dict.__getitem__ would warn of old names; items are what the file holds
-    return hash(str(dict.items(mpl.rcParams)))
+def _settings() -> dict[str, Any]:
+    return dict(dict.items(mpl.rcParams))  # past its own, which warns of old names
 
 
 # ------------------------------------------------------------------------------ numbers

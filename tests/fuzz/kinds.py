@@ -78,7 +78,8 @@ def _new_probs(s: Sample, n: int) -> Argument:
     if s.K == 2 and s.r.random() < 0.3:
         rows = rows[:, 1].copy()
     argument = _floats(s, rows)
-    if s.classes is not None and rows.ndim == 2 and s.r.random() < 0.1:
+    named = s.classes is not None and None not in s.classes  # which pandas calls NaN
+    if named and rows.ndim == 2 and s.r.random() < 0.1:
         return Argument(pd.DataFrame(rows, columns=s.classes), rows)
     return argument
 
@@ -311,10 +312,21 @@ def choice(*options: Any) -> Kind:
     return kind
 
 
+def _own_score(probs: Any) -> Any:
+    return 1.0 - np.asarray(probs)
+
+
+def _no_score(probs: Any) -> Any:
+    return "scores"
+
+
 def score(s: Sample) -> Argument:
     numbers = (0.0, 0.01, 1.0) if s.spirit != EDGE else (0.0, 5e-324, 1e150, 1e300)
     options = (
-        "aps", "lac", "raps", "saps", "rank", "margin", dfu.APS(), dfu.LAC(),
+        "aps", "lac", "raps", "saps", "rank", "margin", "pas", dfu.APS(), dfu.LAC(),
+        dfu.APS(ties="random"), dfu.PAS(), dfu.PAS(counted=True),
+        dfu.PAS(s.np.dirichlet(np.ones(s.K))),
+        _own_score, _own_score, _no_score,
         dfu.RAPS(s.r.choice(numbers), s.r.choice((0, 1, 5, 10**6))),
         dfu.SAPS(s.r.choice(numbers)), dfu.Rank(), dfu.Margin(),
     )  # fmt: skip

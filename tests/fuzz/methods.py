@@ -20,7 +20,9 @@ from tests.fuzz.parameters import METRIC, PARAMETERS
 METHODS: dict[str, float] = {
     "adapt": 1.0,
     "assign": 1.0,
+    "at": 1.0,
     "bayes_rule": 1.0,
+    "cited": 0.1,
     "class_frame": 0.5,
     "column": 0.5,
     "confint": 1.0,
@@ -41,6 +43,7 @@ METHODS: dict[str, float] = {
     "labels": 0.5,
     "line_names": 0.2,
     "logits": 1.0,
+    "needs": 0.1,
     "outcomes": 0.5,
     "p_values": 1.0,
     "plot": 0.01,
@@ -70,6 +73,9 @@ NOT_CALLED = {
     "posterior_of": "takes checked rows; posterior checks",
     "density_ratio_of": "takes checked rows; density_ratio checks",
     "log_density_of": "takes checked rows",
+    "all_scores": "takes checked rows; nested_scores checks",
+    "true_scores": "takes checked rows; nested_scores checks",
+    "made_of": "takes checked labels",
 }
 
 # Kinds that differ from those of the parameter's name.
@@ -79,6 +85,7 @@ OWN: dict[str, Kind] = {
     ),
     "LabelShiftResult.test.n_draws": kinds.effort,
     "CovariateShiftConformalResult.predict.sample_weight": optional(kinds.new_weight),
+    "LabelConditionalConformalResult.at.alpha": kinds.levels,
     "GroupedConformalResult.predict.groups": kinds.row_groups,
     "GroupedConformalResult.p_values.groups": kinds.row_groups,
     "GroupwiseResult.predict.groups": kinds.new_groups,

@@ -77,6 +77,10 @@ PARAMETERS: dict[str, Kind] = {
     "learning_rate": number(1e-3, 0.1, edge=(5e-324, 1e-300, 10.0, 1e150, 1e300)),
     "order": number(2.0, 1.0, 0.5, edge=(0.0, 5e-324, 1.0 + 1e-12, 300.0, 1e300)),
     "penalty": kinds.non_negative,
+    "ties": choice("together", "random"),
+    "class_prior": optional(kinds.prior),
+    "counted": kinds.flag,
+    "assurance": kinds.level,
     "k_reg": kinds.small_count,
     "weight": kinds.non_negative,
     # counts

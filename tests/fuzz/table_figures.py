@@ -31,6 +31,7 @@ FIGURES: dict[str, Entry] = {
         alphas=choice([0.1, 0.2]),
         results=made(lambda s: [fitted.coverage(s), fitted.coverage(s)]),
     ),
+    "plots.coverage_against_rows": _figure(result=made(fitted.a_plan)),
     "plots.coverage_by_method": _figure(results=_of_results(fitted.coverage)),
     "plots.coverage_histogram": _figure(
         coverages=_of_results(lambda s: s.np.random(20)), nominal=kinds.level

@@ -47,6 +47,8 @@ FITS: dict[str, Entry] = {
     "RAPS": Entry(0.2),
     "SAPS": Entry(0.2),
     "Rank": Entry(0.05),
+    "PAS": Entry(0.2),
+    "plan": Entry(0.2, {"source_prior": optional(kinds.prior)}),
     "Margin": Entry(0.05),
     # label shift
     "bbse": Entry(1.0, heavy=True),

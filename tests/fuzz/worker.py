@@ -69,11 +69,15 @@ def main(seed: int) -> None:
                 say(at=number, name=name, seed=case_seed)
                 calls = returned = refused = 0
                 findings: list[tuple[str, str]] = []
-                for call in calls_of(name, case_seed):
-                    calls += 1
-                    returned += call.outcome.returned
-                    refused += call.outcome.refused
-                    findings += call.outcome.findings
+                try:
+                    for call in calls_of(name, case_seed):
+                        calls += 1
+                        returned += call.outcome.returned
+                        refused += call.outcome.refused
+                        findings += call.outcome.findings
+                except Exception as error:  # of what makes arguments
+                    said = f"{type(error).__name__}: {error}"[:200]
+                    findings.append(("no arguments", f"{name}: {said}"))
                 if number % BLOCK == BLOCK - 1 and blas_threads() != threads:
                     findings.append(("state changed", "BLAS threads, in this block"))
                 say(done=number, counts=[calls, returned, refused], findings=findings)

@@ -292,6 +292,9 @@ def fit_by_group(
         args.invalid("groups", "of one row at least", "no rows")
     codes = codes[calibration.order]
     share = None if confidence is None else 1.0 - (1.0 - confidence) / len(names)
+    if share == 1.0:  # what each group may fail by is below the last digit of one
+        must = f"so far below 1 that {len(names)} groups can share the rest"
+        args.invalid("confidence", must, f"{confidence}")
     fits: list[ConformalResult] = []
     warned: list[Warned] = []
     for code, name in enumerate(names):

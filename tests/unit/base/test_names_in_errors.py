@@ -87,3 +87,26 @@ def test_one_curve_of_two_classes_is_that_of_the_second():
     assert set(fit.to_frame()["class"]) == {True}
     fit = dfu.isotonic_calibration(PROBS[:, 0], (LABELS > 0).astype(int))
     assert set(fit.to_frame()["class"]) == {1}
+
+
+def test_groups_that_cannot_share_so_little():
+    groups = np.arange(N) % 3
+    below = float(np.nextafter(1.0, 0.0))
+    with pytest.raises(dfu.InputError, match=r"^The 'confidence' parameter of split"):
+        dfu.split_conformal(PROBS, LABELS, confidence=below, groups=groups)
+
+
+def test_lists_of_classes_without_a_length():
+    given = {"predicted": LABELS}
+    confidence = PROBS.max(axis=1)
+    for classes in (3, iter(range(3)), np.array(3)):
+        with pytest.raises(dfu.InputError, match=r"^The 'classes' parameter of "):
+            dfu.metrics.average_ece(confidence, LABELS, classes=classes, **given)
+
+
+def test_predicted_labels_of_one_class():
+    """By hand: 4 of 5 right with confidence 0.5 each, in one bin of one class."""
+    result = dfu.assess([0.5] * 5, [0, 0, 0, 0, 1], predicted=[0] * 5, n_sim=0)
+    assert result["max_ece"] == result["ece"] == pytest.approx(0.3)
+    result = dfu.assess([0.5] * 5, [0] * 5, predicted=[0] * 5, n_sim=0)
+    assert result["max_ece"] == result["average_ece"] == pytest.approx(0.5)

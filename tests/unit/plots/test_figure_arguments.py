@@ -18,6 +18,7 @@ OF_RESULTS = {
     "calibration_parameters": "fit",
     "calibration_scores": "fit",
     "class_coverage": "result",
+    "coverage_against_rows": "result",
     "density_ratio_weights": "fit",
     "feature_learning_losses": "fit",
     "grouped_scores": "fit",
