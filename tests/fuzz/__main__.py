@@ -1,6 +1,7 @@
 """``python -m tests.fuzz run`` makes random calls; ``one`` makes those of one seed."""
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
@@ -60,6 +61,7 @@ def _one(options: argparse.Namespace) -> int:
     from tests.fuzz.case import calls_of
 
     bad = 0
+    os.chdir(fitted.folder())  # a hostile file name may be a good one
     try:
         for call in calls_of(options.function, options.seed):
             print(call.name)

@@ -34,6 +34,7 @@ METHODS: dict[str, float] = {
     "design": 0.5,
     "difference": 0.5,
     "effects": 0.5,
+    "enclosure": 0.5,
     "evaluate": 1.0,
     "excess": 0.5,
     "group_frame": 0.5,

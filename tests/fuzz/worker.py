@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import resource
 import sys
 from random import Random
@@ -61,6 +62,7 @@ def main(seed: int) -> None:
     from tests.fuzz.case import calls_of
 
     threads = blas_threads()
+    os.chdir(fitted.folder())  # a hostile file name may be a good one
     try:
         for line in sys.stdin:
             first, last = map(int, line.split())

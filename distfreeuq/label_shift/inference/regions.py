@@ -318,6 +318,7 @@ class Polytope:
         """
         from tqdm import tqdm
 
+        progress = Arguments("Polytope.ranges").flag(progress, "progress")
         inequalities = self._inequalities()
         units = np.eye(self.n_classes)
         directions = tqdm([*units, *-units], disable=not progress, desc="ranges")
