@@ -28,9 +28,9 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from distfreeuq._base import archive, format1
 from distfreeuq._base.arrays import AnyArray, describe, listed, read_only, shortened
-from distfreeuq._base.replacement import target_of
+from distfreeuq._base.files import archive, format1
+from distfreeuq._base.files.replacement import target_of
 from distfreeuq._base.stored_state import check_state, state_of
 from distfreeuq.exceptions import InputError
 

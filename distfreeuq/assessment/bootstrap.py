@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from distfreeuq._base.array_types import CountMatrix, FloatArray, FloatMatrix
+from distfreeuq._base.progress import progress_bar
 from distfreeuq._kernels import _bootstrap
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.parallel import in_order, on_threads
@@ -37,8 +38,6 @@ def resample(
     Sixteen samples share a generator, so that the number of processes, or of threads,
     changes nothing.
     """
-    from tqdm import tqdm
-
     children = generator.spawn(-(-n_boot // SAMPLES))
     apart = [take_apart(one) for one in several]
     size = _generators_per_task(apart)
@@ -48,7 +47,9 @@ def resample(
         found = on_threads(compute, tasks, threads_for(several[0].rows.n))
     else:
         found = in_order(compute, tasks, n_jobs)
-    parts = list(tqdm(found, total=len(tasks), disable=not progress, desc="bootstrap"))
+    parts = list(
+        progress_bar(found, total=len(tasks), shown=progress, desc="bootstrap")
+    )
     return [
         np.vstack([part[j] for part in parts])[:n_boot] for j in range(len(several))
     ]

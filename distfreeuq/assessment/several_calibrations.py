@@ -20,6 +20,7 @@ from distfreeuq._base.array_types import (
     RandomState,
 )
 from distfreeuq._base.arrays import listed, read_only
+from distfreeuq._base.progress import progress_bar
 from distfreeuq._base.random_streams import stream
 from distfreeuq._base.user_warnings import Warned, listed_warnings, warn_once
 from distfreeuq._numerics.parallel import in_order
@@ -335,11 +336,9 @@ def _repeat(
     progress: bool,
 ) -> tuple[FloatArray, tuple[str, ...]]:
     """Return metrics (R, C, J) and their names; pass warnings on."""
-    from tqdm import tqdm
-
     found = in_order(partial(_one_split, study), generators, n_jobs)
     n_rep = len(generators)
-    parts = list(tqdm(found, total=n_rep, disable=not progress, desc="splits"))
+    parts = list(progress_bar(found, total=n_rep, shown=progress, desc="splits"))
     warned = [warning for _, _, caught in parts for warning in caught]
     warn_once(warned, "the fits")
     return np.array([values for values, _, _ in parts]), parts[0][1]

@@ -18,6 +18,7 @@ from scipy import special
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import BoolArray, BoolMatrix, FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
+from distfreeuq._base.progress import progress_bar
 from distfreeuq._base.stored_state import State, part, real, require
 from distfreeuq._numerics.networks import Network
 from distfreeuq.density_ratios.cross_fitting import (
@@ -135,9 +136,7 @@ def _exponential(log_ratio: FloatArray) -> FloatArray:
 
 def show(fits: BoolMatrix, progress: bool) -> Iterable[BoolArray]:
     """Return the rounds (r, n) of cross-fitting, under a progress bar if asked."""
-    from tqdm import tqdm
-
-    bar: Iterable[BoolArray] = tqdm(fits, disable=not progress, desc="cross-fitting")
+    bar: Iterable[BoolArray] = progress_bar(fits, shown=progress, desc="cross-fitting")
     return bar
 
 

@@ -15,6 +15,7 @@ from distfreeuq._base.array_types import (
     RandomState,
 )
 from distfreeuq._base.arrays import read_only
+from distfreeuq._base.progress import progress_bar
 from distfreeuq._base.random_streams import stream
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.blas import on_one_blas_thread
@@ -252,12 +253,10 @@ def _train(
     training: AdversarialTraining, options: TrainingOptions
 ) -> tuple[FloatMatrix, int | None]:
     """Run the epochs; return losses (epochs, 2) and where the rule stopped them."""
-    from tqdm import tqdm
-
     losses: list[tuple[float, float]] = []
     confident = 0
     epochs = range(1, options.n_epochs + 1)
-    for epoch in tqdm(epochs, disable=not options.progress, desc="epochs"):
+    for epoch in progress_bar(epochs, shown=options.progress, desc="epochs"):
         grown = min(1.0, (epoch - 1) / options.warm_up) if options.warm_up else 1.0
         losses.append(training.epoch(options.reversal * grown))
         is_confident = losses[-1][1] < options.stop_below

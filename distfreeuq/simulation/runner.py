@@ -15,6 +15,7 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import RandomState
 from distfreeuq._base.arrays import describe, read_only
+from distfreeuq._base.progress import progress_bar
 from distfreeuq._numerics.parallel import as_completed
 from distfreeuq.scenarios import catalogue
 from distfreeuq.scenarios.scenario import Scenario
@@ -107,8 +108,6 @@ def simulate(
     >>> bool(abs(found["mean"] - 41 / 51) < 4 * found["std_err"])  # rank 41 of 50 + 1
     True
     """
-    from tqdm import tqdm
-
     args = Arguments("simulate")
     source = _scenario(args, scenario)
     if not callable(procedure):
@@ -124,11 +123,11 @@ def simulate(
             journal.begin(_header(source, procedure, given, seed))
         done = {} if journal is None else dict(journal.done)
         missing = [i for i in range(n_rep) if i not in done]
-        bar = tqdm(
+        bar = progress_bar(
             total=n_rep,
             initial=n_rep - len(missing),
             desc="simulate",
-            disable=not progress,
+            shown=progress,
         )
         run = partial(run_replicate, source, procedure, given, seed)
         with bar, closing(as_completed(run, missing, n_jobs)) as replicates:

@@ -25,7 +25,7 @@ import atheris
 
 with atheris.instrument_imports(include=["distfreeuq", "zipfile", "json.decoder"]):
     import distfreeuq as dfu
-    from distfreeuq._base import archive
+    from distfreeuq._base.files import archive
     from distfreeuq.simulation import journal_lines
     from distfreeuq.simulation.journal import Journal
 

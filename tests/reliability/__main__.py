@@ -21,7 +21,7 @@ GOOD = {
     "bytes": ("refused", "same result"),
     "forged": ("refused", "taken, harmless"),
     "save": ("killed", "killed in mid-write", "whole file"),
-    "journal": ("killed", "last line torn", "studies", "table right"),
+    "journal": ("killed", "last line torn", "file right", "studies", "table right"),
 }
 HOW = {
     "bytes": "files with one byte changed, or cut short",

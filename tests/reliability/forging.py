@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 import distfreeuq as dfu
-from distfreeuq._base import archive, persistence
+from distfreeuq._base import persistence
+from distfreeuq._base.files import archive
 
 FOLDER = Path(__file__).parents[1] / "files" / "format2"
 FILES = sorted(path for path in FOLDER.glob("*.npz") if path.stem != "recorded")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import distfreeuq as dfu
+from distfreeuq.simulation.journal import Journal
 from tests.unit.base.test_persistence import assert_same
 
 Counts = collections.Counter[str]
@@ -66,6 +67,17 @@ def _large_sets(kind: int) -> Any:
     return fit.predict(probs)
 
 
+def _agrees(path: Path, expected: Any) -> bool:
+    """Say whether all replicates on file are those of a run that nobody killed."""
+    if not path.exists():
+        return True
+    with Journal(path) as journal:
+        return all(
+            list(found.values()) == expected[replicate].tolist()
+            for replicate, found in journal.done.items()
+        )
+
+
 def one_number(draw: Any, rng: np.random.Generator) -> dict[str, float]:
     """Return what a replicate found, after a moment, with a long name."""
     time.sleep(0.0005)
@@ -90,12 +102,13 @@ def kill_while_simulating(n_kills: int, seed: int = 0, n_rep: int = 300) -> Coun
             path = Path(folder, f"study{counts['studies']}.jsonl")
             killed = True
             while killed and counts["killed"] < n_kills:
-                killed = killed_after(moments.uniform(0.0, 0.1), run)
+                killed = killed_after(moments.uniform(0.0, 0.3), run)
                 counts["killed"] += killed
                 content = path.read_bytes() if path.exists() else b""
                 counts["last line torn"] += (
                     not content.endswith(b"\n") and content != b""
                 )
+                counts["file right" if _agrees(path, expected) else "file wrong"] += 1
             right = np.array_equal(run().values, expected)
             counts["table right" if right else "table wrong"] += 1
             counts["studies"] += 1

@@ -46,3 +46,4 @@ def test_a_killed_study_gives_the_same_table():
     counts = kills.kill_while_simulating(5, n_rep=60)
     assert counts["killed"] == 5
     assert counts["table right"] == counts["studies"] > 0
+    assert counts["file wrong"] == 0

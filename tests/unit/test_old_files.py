@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import distfreeuq as dfu
-from distfreeuq._base import format1, persistence
+from distfreeuq._base import persistence
+from distfreeuq._base.files import format1
 from tests.files.write_format2 import numbers_of
 
 FOLDER = Path(__file__).parents[1] / "files" / "format1"

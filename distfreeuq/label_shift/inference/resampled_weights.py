@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
+from distfreeuq._base.progress import progress_bar
 from distfreeuq._numerics.parallel import in_order
 from distfreeuq.label_shift.bcts import BiasCorrectedTemperature, fit_bcts
 from distfreeuq.label_shift.confusion import Confusion, soft_confusion
@@ -161,6 +162,4 @@ def _one_resample(
 
 
 def _shown(items: Iterable[Any], progress: bool, total: int | None = None) -> Any:
-    from tqdm import tqdm
-
-    return tqdm(items, total=total, disable=not progress, desc="bootstrap")
+    return progress_bar(items, total=total, shown=progress, desc="bootstrap")

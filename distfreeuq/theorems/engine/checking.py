@@ -14,6 +14,7 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import RandomState
 from distfreeuq._base.arrays import describe
+from distfreeuq._base.progress import progress_bar
 from distfreeuq._base.random_streams import stream
 from distfreeuq._numerics.parallel import Workers
 from distfreeuq.exceptions import DistFreeWarning
@@ -266,10 +267,8 @@ class _Run:
 
 def _run_all(runs: list[_Run], seed: int, n_jobs: int, progress: bool) -> None:
     """Draw and look in rounds, until every experiment has ended."""
-    from tqdm import tqdm
-
     with (
-        tqdm(total=len(runs), disable=not progress, desc="verify") as bar,
+        progress_bar(total=len(runs), shown=progress, desc="verify") as bar,
         Workers(n_jobs) as workers,
     ):
         while under_way := [run for run in runs if not run.ended]:

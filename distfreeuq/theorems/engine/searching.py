@@ -14,6 +14,7 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import RandomState
 from distfreeuq._base.arrays import describe
+from distfreeuq._base.progress import progress_bar
 from distfreeuq._base.random_streams import stream
 from distfreeuq._numerics.parallel import Workers
 from distfreeuq.exceptions import DistFreeWarning
@@ -168,10 +169,8 @@ class _Search:
 
         Until half of the time is up, or all of it if no design needs draws.
         """
-        from tqdm import tqdm
-
         most = self.clock.n_designs
-        with tqdm(total=most, disable=not progress, desc="search") as bar:
+        with progress_bar(total=most, shown=progress, desc="search") as bar:
             while not self.tried or (
                 self.clock.left(_SCREENING if self._drawn else 1.0) > 0.0
                 and (most is None or len(self.tried) < most)

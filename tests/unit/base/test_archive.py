@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import distfreeuq as dfu
-from distfreeuq._base import archive, persistence
+from distfreeuq._base import persistence
+from distfreeuq._base.files import archive
 from tests.reliability.forging import Document, signed
 from tests.unit.argument_data import PLAIN
 

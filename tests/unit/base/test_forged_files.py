@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import distfreeuq as dfu
-from distfreeuq._base import archive
+from distfreeuq._base.files import archive
 from tests.unit.base.test_persistence import rewrite
 
 OLD = Path(__file__).parents[2] / "files" / "format1"

@@ -19,7 +19,8 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq import InputError
-from distfreeuq._base import archive, persistence
+from distfreeuq._base import persistence
+from distfreeuq._base.files import archive
 from distfreeuq.results import Result
 from tests.unit.argument_data import LABELS, PLAIN, PROBS, UNIFORMS, N
 

@@ -12,8 +12,8 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq import InputError
-from distfreeuq._base import replacement
-from distfreeuq._base.replacement import replace_file
+from distfreeuq._base.files import replacement
+from distfreeuq._base.files.replacement import replace_file
 from tests.unit.argument_data import PLAIN
 
 resource = pytest.importorskip("resource", reason="limits, kills and locks of POSIX")
@@ -33,7 +33,7 @@ def left_behind(path: Path) -> Path:
     script = (
         "import os, signal\n"
         "from pathlib import Path\n"
-        "from distfreeuq._base.replacement import replace_file\n"
+        "from distfreeuq._base.files.replacement import replace_file\n"
         "def write(file):\n"
         "    file.write(b'half')\n"
         "    file.flush()\n"

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from distfreeuq._base.arrays import AnyArray, read_only
-from distfreeuq._base.replacement import replace_file
+from distfreeuq._base.files.replacement import replace_file
 
 PLAIN_KINDS = "biuf"
 """Kinds of dtype that files hold: bools, integers and floats."""
