@@ -47,6 +47,7 @@ from distfreeuq.conformal import (
     PAS,
     RAPS,
     SAPS,
+    ChosenConformalResult,
     ConformalResult,
     CovariateShiftConformalResult,
     CoverageResult,
@@ -64,6 +65,7 @@ from distfreeuq.conformal import (
     label_shift_conformal,
     nested_scores,
     plan,
+    prediction_sets,
     split_conformal,
 )
 from distfreeuq.covariate_shift import (
@@ -113,6 +115,7 @@ __all__ = [
     "CalibrationResult",
     "CalibrationTest",
     "CanonicalBinning",
+    "ChosenConformalResult",
     "ClasswiseBinning",
     "ClasswiseTemperatureResult",
     "ComparisonResult",
@@ -180,6 +183,7 @@ __all__ = [
     "plan",
     "platt_scaling",
     "plots",
+    "prediction_sets",
     "rlls",
     "scenarios",
     "set_num_threads",

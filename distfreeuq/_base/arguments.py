@@ -402,15 +402,19 @@ class Arguments:
         return vector
 
     def label_weights(
-        self, value: ArrayLike, n_classes: int, labels: IntArray
+        self,
+        value: ArrayLike,
+        n_classes: int,
+        labels: IntArray,
+        parameter: str = "label_weight",
     ) -> FloatArray:
         """Return class weights; an infinite one is for classes the source lacks."""
-        vector = self.weights(value, "label_weight", n_classes, allow_infinite=True)
+        vector = self.weights(value, parameter, n_classes, allow_infinite=True)
         infinite = np.isinf(vector)
         if infinite.any() and infinite[labels].any():
             row = int(np.argmax(infinite[labels]))
             must = "infinite only for classes that the calibration labels lack"
-            self.invalid("label_weight", must, f"inf for the class of row {row}")
+            self.invalid(parameter, must, f"inf for the class of row {row}")
         return vector
 
     def uniforms(self, value: ArrayLike, n_rows: int) -> FloatArray:

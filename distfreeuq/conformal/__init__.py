@@ -1,6 +1,7 @@
 """Prediction sets by conformal prediction."""
 
 from distfreeuq.conformal.by_group import GroupedConformalResult
+from distfreeuq.conformal.chosen_sets import ChosenConformalResult, prediction_sets
 from distfreeuq.conformal.covariate_shift_sets import (
     CovariateShiftConformalResult,
     covariate_shift_conformal,
@@ -36,6 +37,7 @@ __all__ = [
     "PAS",
     "RAPS",
     "SAPS",
+    "ChosenConformalResult",
     "ConformalResult",
     "CovariateShiftConformalResult",
     "CoverageResult",
@@ -53,5 +55,6 @@ __all__ = [
     "label_shift_conformal",
     "nested_scores",
     "plan",
+    "prediction_sets",
     "split_conformal",
 ]

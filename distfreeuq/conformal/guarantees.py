@@ -479,6 +479,26 @@ def directional(
     )
 
 
+def combined(
+    estimate: LabelShiftResult, alpha: float, delta: float, rest: float
+) -> Guarantee | NoGuarantee:
+    """Return the claim of directional sets cut to label-conditional ones.
+
+    `rest` is the level of the latter.
+    """
+    claim = directional(estimate, alpha, delta)
+    if isinstance(claim, NoGuarantee):
+        return claim
+    statement = (
+        f"P(Y in C(X)) >= {at_least(max(0.0, 1.0 - alpha - delta))} for a new target "
+        "row, with estimated weights; and no set is larger than that of "
+        f"label_conditional_conformal with alpha={rest:.6g}"
+    )
+    return replace(
+        claim, statement=statement, reference=f"{claim.reference}; {_BY_CLASS}"
+    )
+
+
 def _finite_sample(estimate: LabelShiftResult) -> bool:
     claim = estimate.guarantee
     return isinstance(claim, Guarantee) and claim.finite_sample

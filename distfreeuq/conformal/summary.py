@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,8 +18,13 @@ if TYPE_CHECKING:
     from distfreeuq.conformal.sets import PredictionSets
 
 
-def summarize_conformal(result: ConformalResult) -> Summary:
-    """Return a row per class, the facts above it, the guarantees below."""
+def summarize_conformal(
+    result: ConformalResult, choice: Sequence[tuple[str, str]] = ()
+) -> Summary:
+    """Return a row per class, the facts above it, the guarantees below.
+
+    `choice` says which procedure was chosen and why, if one was.
+    """
     frame = result.to_frame()
     names = list(frame.columns[1:])
     rows = [
@@ -40,8 +46,9 @@ def summarize_conformal(result: ConformalResult) -> Summary:
     ]
     notes = printing.guarantee_notes(result.guarantee)
     notes[1:1] = [("Also", also.statement) for also in result.further]
+    notes[:0] = choice
     advice = result._advice()
-    if advice is not None:
+    if advice is not None and not choice:
         notes.append(("Instead", advice))
     notes += _ties(result)
     return printing.summarize(result.title, facts + result._facts(), [table], notes)

@@ -26,6 +26,7 @@ class Entry(NamedTuple):
 
 NONE = "that nothing is promised is said, and why"
 SPOKEN_ELSEWHERE = "explains the words of another line, which has its own entry"
+MEASURED = "what was measured, and is no promise: vignette 6"
 DESCRIBES = "describes the data or the computation, and promises nothing of other rows"
 
 ENTRIES = (
@@ -106,6 +107,22 @@ ENTRIES = (
         r"coverage of new target rows given all of them is >=",
         ("capped-pac", "label-conditional-pac"),
     ),
+    Entry(
+        r"for a new target row, with estimated weights$",
+        ("directional-coverage", "combined-coverage"),
+    ),
+    Entry(r"no set is larger than that of label_cond", ("combined-coverage",)),
+    Entry(r"sets have the stronger one, and were the smaller", reason=MEASURED),
+    Entry(
+        r"label-conditional sets (hold under any label shift|need none)",
+        ("label-conditional-coverage",),
+    ),
+    Entry(r"a claim in the limit was asked for", reason=SPOKEN_ELSEWHERE),
+    Entry(r"a claim in finite samples was asked for", reason=SPOKEN_ELSEWHERE),
+    Entry(r"coverage is to hold for the draw at hand", ("capped-pac",)),
+    Entry(r"both hold at once", ("capped-pac",)),
+    Entry(r"with them coverage holds in finite samples", ("label-shift-coverage",)),
+    Entry(r"never larger than label-conditional ones", ("combined-coverage",)),
     Entry(
         r"threshold of each label is below that of the true weights with probability",
         ("directional-coverage",),

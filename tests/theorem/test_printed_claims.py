@@ -58,6 +58,11 @@ def further_results():
     for options in ({}, {"robust": True}, {"independent": True}):
         yield shifted(likelihood, **options)
     yield shifted(likelihood, robust="directional")
+    for shift in ("none", None, [1.0, 2.0, 1.0]):
+        yield dfu.prediction_sets(PROBS, LABELS, shift, rng=0)
+    for claim in ("finite-sample", "asymptotic", "combined"):
+        yield dfu.prediction_sets(PROBS, LABELS, likelihood, claim=claim, rng=0)
+    yield dfu.prediction_sets(PROBS, LABELS, likelihood, confidence=0.9, rng=0)
     yield shifted(Box(np.full(3, 0.8), np.full(3, 1.2), True), robust=True)
     yield shifted([1.0, 0.0, 1.0])
     sites = np.resize(["north", "south"], 400)

@@ -161,6 +161,7 @@ def results():
     yield shifted(bbse(), confidence=0.9)
     yield shifted(bbse().region(0.01), robust=True)
     yield shifted(bbse(), robust="directional")
+    yield dfu.prediction_sets(PROBS, LABELS, bbse(), claim="combined", rng=0)
     yield shifted(bbse(), independent=True)
 
     yield bbse()

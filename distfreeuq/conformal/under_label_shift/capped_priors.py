@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy import optimize
 
 from distfreeuq._base.array_types import FloatArray, IntArray
 from distfreeuq._numerics.quantiles import SLACK
@@ -62,6 +61,8 @@ def smallest_share(alpha: float, densest: float, delta: float) -> float:
     most `densest`, and few heavy rows vary more than many light ones. Negative if no
     share is so rare.
     """
+    from scipy.optimize import brentq
+
     spent = densest * np.log(1.0 / delta)
     if spent >= alpha:
         return -1.0
@@ -72,7 +73,7 @@ def smallest_share(alpha: float, densest: float, delta: float) -> float:
     tiny = 1e-300
     if excess(tiny) <= 0.0:
         return 0.0
-    root = float(optimize.brentq(excess, tiny, alpha, xtol=1e-15, rtol=1e-14))
+    root = float(brentq(excess, tiny, alpha, xtol=1e-15, rtol=1e-14))
     return root * (1.0 - 1e-12)
 
 

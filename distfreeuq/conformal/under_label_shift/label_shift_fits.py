@@ -38,7 +38,11 @@ from distfreeuq.conformal.results import (
     ClassThresholdResult,
     ConformalResult,
 )
-from distfreeuq.conformal.thresholds import label_shift_thresholds, union_thresholds
+from distfreeuq.conformal.thresholds import (
+    label_conditional_thresholds,
+    label_shift_thresholds,
+    union_thresholds,
+)
 from distfreeuq.conformal.under_label_shift.capped_priors import (
     capped_pac_threshold,
     capped_threshold,
@@ -66,9 +70,10 @@ class LabelShiftConformalResult(ClassThresholdResult):
         The weights; None where only a region of them was used.
     weights_from : str
         "known", or the estimator.
-    robust : bool or "directional"
+    robust : bool, "directional" or "combined"
         True: thresholds are the largest over a confidence region of the weights.
-        "directional": each label's has a bound of its own.
+        "directional": each label's has a bound of its own. "combined": the smaller
+        one of that and a label-conditional one.
     score_labels : ndarray (n,)
         The labels of `scores`, as column numbers.
     ess : float or None
@@ -97,7 +102,7 @@ class LabelShiftConformalResult(ClassThresholdResult):
     _state: ClassVar[State] = {
         "label_weight": maybe(floats("K", low=0.0, nan=False)),
         "weights_from": text(),
-        "robust": flag_or_text("directional"),
+        "robust": flag_or_text("directional", "combined"),
         "score_labels": integers("n", below="K"),
         "ess": maybe(real(0.0, nan=True, finite=False)),
         "pac_method": maybe(text()),
@@ -361,10 +366,42 @@ def fit_label_shift_directional(
     )
 
 
+def fit_label_shift_combined(
+    calibration: CalibrationScores,
+    estimate: LabelShiftResult,
+    alpha: float,
+    delta: float,
+    share: float,
+) -> LabelShiftConformalResult:
+    """Return directional sets at share * alpha, cut to label-conditional ones.
+
+    The latter have the rest of alpha: a label is in a set if it is in both.
+    """
+    scores, labels = calibration.scores, calibration.labels
+    rest = (1.0 - share) * alpha
+    n_classes = len(calibration.classes)
+    by_class = label_conditional_thresholds(scores, labels, np.full(n_classes, rest))
+    directional = directional_thresholds(
+        scores, labels, estimate._limit_law(), share * alpha, delta
+    )
+    thresholds = np.minimum(by_class, directional)
+    _warn_infinite(calibration, thresholds, None, alpha, None)
+    return _result(
+        calibration,
+        thresholds,
+        guarantees.combined(estimate, alpha, delta, rest),
+        alpha,
+        None if estimate.singular else estimate.label_weight,
+        estimate,
+        robust="combined",
+    )
+
+
 _TITLES: dict[bool | str, str] = {
     False: "",
     True: ", robust",
     "directional": ", directional",
+    "combined": ", combined",
 }
 
 

@@ -8,10 +8,17 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray
+from distfreeuq.conformal.chosen_sets import prediction_sets
 from distfreeuq.conformal.label_shift_sets import label_shift_conformal
-from distfreeuq.conformal.thresholds import label_shift_thresholds
+from distfreeuq.conformal.thresholds import (
+    label_conditional_thresholds,
+    label_shift_thresholds,
+)
 from distfreeuq.conformal.under_label_shift.directional_search import (
     directional_thresholds,
+)
+from distfreeuq.conformal.under_label_shift.label_shift_fits import (
+    LabelShiftConformalResult,
 )
 from distfreeuq.label_shift.confusion_estimators import bbse
 from distfreeuq.label_shift.inference.limiting_law import LimitLaw
@@ -21,6 +28,7 @@ from distfreeuq.references import (
     CLASSES_TOLD_APART,
     PODKOPAEV_RAMDAS_2021,
     TWO_SAMPLES,
+    VOVK_2005,
 )
 from distfreeuq.theorems.conformal.estimated_weights import (
     TARGET,
@@ -111,6 +119,48 @@ def same_rows(
     return {"a label's threshold below": below, "covered": covered}
 
 
+def combined(
+    generator: np.random.Generator,
+    n_draws: int,
+    *,
+    n: int,
+    alpha: float,
+    delta: float,
+    share: float,
+    spent: float = 1.0,
+) -> dict[str, BoolArray]:
+    """Cut directional sets to label-conditional ones; compare with the latter.
+
+    With `spent` above one, both have so much more of alpha than there is.
+    """
+    covered, larger = np.empty((2, n_draws), dtype=np.bool_)
+    for i in range(n_draws):
+        x, labels = TOY.sample(n, "source", rng=generator)
+        new, new_labels = TOY.sample(n + 1, "target", rng=generator)
+        probs, new_probs = probs_of(x), probs_of(new)
+        estimate = bbse(probs, labels, new_probs[:n])
+        fit = prediction_sets(
+            probs,
+            labels,
+            estimate,
+            alpha=spent * alpha,
+            delta=delta,
+            share=share,
+            claim="combined",
+            rng=generator,
+        ).fit
+        assert isinstance(fit, LabelShiftConformalResult)
+        sets = fit.predict(new_probs[n:], rng=generator)
+        covered[i] = sets.mask[0, new_labels[n]]
+        by_class = label_conditional_thresholds(
+            fit.scores,
+            fit.score_labels,
+            np.full(3, (1.0 - share) * alpha),
+        )
+        larger[i] = (fit.thresholds > by_class).any()
+    return {"covered": covered, "larger": larger}
+
+
 def _below(delta: float) -> tuple[Claim, ...]:
     return tuple(Claim(f"class {k} below", at_most=delta) for k in range(3))
 
@@ -179,4 +229,34 @@ DIRECTIONAL = Theorem(
     ),
 )
 
-THEOREMS = (DIRECTIONAL,)
+COMBINED = Theorem(
+    name="combined-coverage",
+    title="Directional sets cut to label-conditional ones cover",
+    reference=f"theory page, 4.10; {VOVK_2005}, label-conditional",
+    statement=(
+        "Labels that are in directional sets at share * alpha and in label-conditional "
+        "ones at (1 - share) alpha cover with probability >= 1 - alpha - delta in the "
+        "limit, and are never more than the latter hold."
+    ),
+    assumptions=(*BASICS, CLASSES_OVERLAP, TWO_SAMPLES, CLASSES_TOLD_APART),
+    family=FAMILY,
+    experiments=tuple(
+        Experiment(
+            f"public: BBSE on the same rows, n = m = 400, a share of {share}",
+            partial(combined, n=400, alpha=0.2, delta=0.05, share=share),
+            (*covers(0.25, 0.03), Claim("larger", at_most=0.0)),
+            batch=100,
+        )
+        for share in (0.3, 0.7)
+    ),
+    controls=(
+        Experiment(
+            "three times alpha spent",
+            partial(combined, n=400, alpha=0.2, delta=0.05, share=0.5, spent=3.0),
+            covers(0.25, 0.03),
+            batch=100,
+        ),
+    ),
+)
+
+THEOREMS = (DIRECTIONAL, COMBINED)

@@ -31,6 +31,7 @@ FAMILIES = {
         "union-coverage",
         "total-variation-coverage",
         "directional-coverage",
+        "combined-coverage",
         "prior-caps",
         "capped-coverage",
         "capped-pac",

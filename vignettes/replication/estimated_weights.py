@@ -1,0 +1,198 @@
+"""Prediction sets with estimated class weights, on real networks.
+
+Rows are drawn with replacement from the test rows of a network, source rows with equal
+class proportions and target rows with others, so that label shift holds exactly and
+coverage, that of every class, and sizes are known exactly: means over all test rows,
+weighted by class. Run it as
+
+    python -m vignettes.replication.estimated_weights [folder] [--quick]
+
+It prints the tables and writes all means as estimated-weights.csv into the folder.
+"""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+import distfreeuq as dfu
+from vignettes.replication import report
+from vignettes.replication.report import Section, data_folder
+
+ALPHA, DELTA, CONFIDENCE = 0.1, 0.01, 0.95
+NETWORKS = {
+    "CIFAR-10, ResNet-50": (
+        "cifar10-resnet50-logits/resnet50_c10_logits.npz",
+        "test_logits",
+        "test_labels",
+    ),
+    "CIFAR-100, ResNet-20": ("cifar100-resnet20-logits/resnet20.npz",),
+    "AG News, GPT-2": ("agnews-gpt2-zeroshot/agnews_gpt2.npz",),
+}
+SHIFTS = ("Dirichlet(1)", "Dirichlet(0.1)", "one class .5", "one class .9")
+ROWS = (300, 1000, 5000)
+
+
+def load_network(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return probabilities and labels of all test rows."""
+    path, *keys = NETWORKS[name]
+    folder, file = path.split("/")
+    logits_key, labels_key = keys or ("logits", "labels")
+    with np.load(data_folder(folder) / file) as archive:
+        logits = archive[logits_key].astype(np.float64)
+        labels = archive[labels_key].astype(np.int64)
+    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return odds / odds.sum(axis=1, keepdims=True), labels
+
+
+def target_prior(shift: str, k: int, generator: np.random.Generator) -> np.ndarray:
+    """Return the target's class proportions, drawn anew for each draw of rows."""
+    if shift.startswith("Dirichlet"):
+        return generator.dirichlet(np.full(k, float(shift[10:-1])))
+    most = float(shift.rsplit(" ", 1)[1])
+    prior = np.full(k, (1.0 - most) / (k - 1))
+    prior[generator.integers(k)] = most
+    return prior
+
+
+def draw_rows(
+    labels: np.ndarray, prior: np.ndarray, n: int, generator: np.random.Generator
+) -> np.ndarray:
+    """Return the numbers of n rows with these class proportions, with replacement."""
+    order = np.argsort(labels, kind="stable")
+    counts = np.bincount(labels, minlength=prior.size)
+    first = np.cumsum(counts) - counts
+    drawn = generator.choice(prior.size, p=prior, size=n)
+    return order[first[drawn] + generator.integers(0, counts[drawn])]
+
+
+def fit_all(probs, labels, target, weight, seed) -> dict[str, dfu.ConformalResult]:
+    """Return all the sets that there are with known and with estimated weights."""
+    common = {"alpha": ALPHA, "rng": seed}
+    likely = dfu.mlls(probs, labels, target)
+    counted = dfu.bbse(probs, labels, target)
+
+    def shifted(weights, **options):
+        return dfu.label_shift_conformal(probs, labels, weights, **common, **options)
+
+    def chosen(claim):
+        result = dfu.prediction_sets(probs, labels, likely, claim=claim, **common)
+        return result.fit
+
+    sure = {"confidence": CONFIDENCE}
+    found = {
+        "known weights": shifted(weight),
+        "plug-in, MLLS": shifted(likely),
+        "directional, MLLS": shifted(likely, robust="directional", delta=DELTA),
+        "directional, BBSE": shifted(counted, robust="directional", delta=DELTA),
+        "combined": chosen("combined"),
+        "robust": shifted(counted, robust=True, delta=DELTA),
+        "label-conditional": dfu.label_conditional_conformal(probs, labels, **common),
+        "no correction": dfu.split_conformal(probs, labels, **common),
+        "estimated, confidence": shifted(counted, **sure),
+        "label-conditional, confidence": dfu.label_conditional_conformal(
+            probs, labels, **common, **sure
+        ),
+    }
+    if counted.solution is not None:
+        found["plug-in, BBSE"] = shifted(counted)
+    return found
+
+
+def one_draw(network, shift, n, seed) -> list[dict]:
+    """Return coverage, that of the classes, and size, a record per method."""
+    probs, labels = network
+    k = probs.shape[1]
+    generator = np.random.default_rng([seed, n, SHIFTS.index(shift), k])
+    q = target_prior(shift, k, generator)
+    source = draw_rows(labels, np.full(k, 1.0 / k), n, generator)
+    target = draw_rows(labels, q, n, generator)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dfu.DistFreeWarning)
+        fits = fit_all(probs[source], labels[source], probs[target], k * q, seed)
+    counts = np.bincount(labels, minlength=k)
+    share = (q / counts)[labels]
+    records = []
+    for method, fit in fits.items():
+        sets = fit.predict(probs)
+        covered = sets.mask[np.arange(labels.size), labels]
+        by_class = np.bincount(labels, covered, minlength=k) / counts
+        records.append(
+            {
+                "method": method,
+                "coverage": float(q @ by_class),
+                "worst class": float(by_class.min()),
+                "size": float(share @ sets.sizes),
+            }
+        )
+    return records
+
+
+def study(n_rep: int) -> pd.DataFrame:
+    """Return the mean of every method in every setting."""
+    settings = [(name, shift, n) for name in NETWORKS for n in ROWS for shift in SHIFTS]
+    networks = {name: load_network(name) for name in NETWORKS}
+    records = []
+    for name, shift, n in tqdm(settings, desc="settings", disable=None):
+        for seed in range(n_rep):
+            records += [
+                {"network": name, "shift": shift, "n": n, **record}
+                for record in one_draw(networks[name], shift, n, seed)
+            ]
+    frame = pd.DataFrame(records)
+    keys = ["network", "n", "shift", "method"]
+    means = frame.groupby(keys, sort=False)[["coverage", "worst class", "size"]].mean()
+    known = means["size"].xs("known weights", level="method")
+    means["relative size"] = (
+        means["size"] / known.reindex(means.index.droplevel("method")).to_numpy()
+    )
+    return means.reset_index()
+
+
+def size_table(means: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return sizes by method over those of known weights, by n and shift."""
+    part = means[means["network"] == name]
+    return part.pivot_table("relative size", "method", ["n", "shift"], sort=False).map(
+        "{:.3f}".format
+    )
+
+
+def coverage_table(means: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return each method's smallest mean coverage over shifts, and worst class."""
+    part = means[means["network"] == name]
+    records = {}
+    for (method, n), some in part.groupby(["method", "n"], sort=False):
+        lowest, worst = some["coverage"].min(), some["worst class"].mean()
+        records.setdefault(method, {})[f"n = {n}"] = f"{lowest:.3f} ({worst:.2f})"
+    return pd.DataFrame(records).T.rename_axis(index="method")
+
+
+TEXT = """
+Sizes are divided by those of known weights in the same setting: 1.000 is as good as
+knowing the class proportions. Source and target have n rows each; a class has about
+n / K of the source.
+"""
+
+
+def run(folder: Path, quick: bool = False) -> list[Section]:
+    """Draw, and make the tables."""
+    n_rep = 1 if quick else 20
+    means = study(n_rep)
+    means.round(4).to_csv(folder / "estimated-weights.csv", index=False)
+    tables = {}
+    for name in NETWORKS:
+        of_draws = f"mean of {n_rep} draws"
+        tables[f"{name}: size over that of known weights, {of_draws}"] = size_table(
+            means, name
+        )
+        tables[
+            f"{name}: smallest mean coverage of the four shifts (in brackets that of "
+            "the worst class, mean of the shifts)"
+        ] = coverage_table(means, name)
+    return [Section("Sets with estimated weights", TEXT, tables=tables, figures={})]
+
+
+if __name__ == "__main__":
+    report.main(__doc__, run)
