@@ -83,7 +83,6 @@ setup(
             "wraparound": False,
             "initializedcheck": CHECKED,
             "cdivision": True,
-            "freethreading_compatible": True,
         },
     ),
 )

@@ -68,13 +68,14 @@ ALWAYS_INLINE void prefetch_ahead(const void *bytes, size_t n_bytes)
 #endif
 }
 
-/* An `omp simd` pragma inside a template. SIMD_PRAGMAS says that the compiler obeys these
-   without the rest of OpenMP (setup.py). Microsoft's OpenMP is 2.0, to which they are
-   errors. Where they are not obeyed, GCC must at least not unroll
+/* An `omp simd` pragma inside a template: of OpenMP 4.0, which Microsoft's compiler has not.
+   SIMD_PRAGMAS says that the compiler obeys these without the rest of OpenMP (setup.py).
+   Reductions by min or max are for finite numbers only: clang begins them at the largest or
+   the smallest of these. Where there are no pragmas, GCC must at least not unroll
    the loops over lanes: GCC 12 does at -O3, then vectorises the loop around them, and mixes
    up the lanes of `sum[l] += x[l] > y[l] ? z[l] : 0.0` (tests/property/kernels/
    test_compiler_flags.py). */
-#if (defined(_OPENMP) && !defined(_MSC_VER)) || defined(SIMD_PRAGMAS)
+#if defined(SIMD_PRAGMAS) || (defined(_OPENMP) && _OPENMP >= 201307)
 #define PRAGMA(text) _Pragma(#text)
 #elif defined(__GNUC__) && !defined(__clang__)
 #define PRAGMA(text) _Pragma("GCC unroll 1")

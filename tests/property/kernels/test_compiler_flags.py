@@ -109,3 +109,31 @@ def test_the_fault_would_be_noticed_at_import(tmp_path, monkeypatch):
 
     monkeypatch.setattr(_scores, "_true_label_scores", kernel)
     assert _self_check.wrong_kernels() == ["_true_label_scores"]
+
+
+# What Microsoft's compiler reads: C11 without extensions, and OpenMP 2.0, whose pragmas
+# it refuses if they are newer. The headers of GCC's own library need its macros.
+STANDARD = """
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#undef __GNUC__
+#undef __clang__
+int omp_get_max_threads(void);
+"""
+
+
+def test_the_core_is_standard_c(tmp_path):
+    headers = sorted(
+        path.name for path in SOURCES.glob("*.h") if "_template" not in path.name
+    )
+    source = tmp_path / "all.c"
+    source.write_text(STANDARD + "".join(f'#include "{name}"\n' for name in headers))
+    (tmp_path / "omp.h").write_text("")
+    strict = ["-std=c11", "-pedantic-errors", "-Werror=vla", "-Werror=unknown-pragmas"]
+    command = [*COMPILER, *strict, "-fsyntax-only", "-D_OPENMP=200203"]
+    subprocess.run(
+        [*command, f"-I{tmp_path}", f"-I{SOURCES}", str(source)], check=True
+    )
