@@ -15,6 +15,9 @@ from cython.parallel cimport prange
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
+from _common cimport (
+    begin_watch, chunk_stop, count_chunks, ctrl_c, end_watch, is_pressed, rows_per_chunk)
+
 cdef enum:
     TABLE_SIZE = 4096  # buckets of the table of edges: 16 KiB, half of a level-1 cache
 
@@ -97,8 +100,15 @@ def _assign_bins(
             out[i] = _edges_below(first_edge, n_edges, values[i], closed_right)
         return
     _fill_table(first_edge, n_edges, table)
-    for i in prange(n, nogil=True, num_threads=threads, schedule="static"):
-        out[i] = _look_up(first_edge, first, values[i], closed_right)
+    cdef ptrdiff_t chunk, rows = rows_per_chunk(1)
+    cdef ctrl_c watch = begin_watch()
+    for chunk in prange(
+        count_chunks(n, rows), nogil=True, num_threads=threads, schedule="static"
+    ):
+        if not is_pressed(&watch):
+            for i in range(chunk * rows, chunk_stop(chunk * rows, rows, n)):
+                out[i] = _look_up(first_edge, first, values[i], closed_right)
+    end_watch(&watch)
 
 
 # Scores are often a column of a matrix: the kernels below take them as they lie.
@@ -166,13 +176,16 @@ def _tabulate_scores(
     if n == 0:
         return
     _fill_table(first_edge, n_edges, table)
+    cdef ctrl_c watch = begin_watch()
     for b in prange(n_blocks, nogil=True, num_threads=threads, schedule="static"):
-        start = b * n // n_blocks
-        _tabulate_block(
-            &values[start], values.strides[0] // <ptrdiff_t>sizeof(floating),
-            &labels[start], (b + 1) * n // n_blocks - start,
-            first_edge, n_edges, first, first_dropped,
-            &counts[b, 0, 0], n_labels, &totals[b, 0])
+        if not is_pressed(&watch):
+            start = b * n // n_blocks
+            _tabulate_block(
+                &values[start], values.strides[0] // <ptrdiff_t>sizeof(floating),
+                &labels[start], (b + 1) * n // n_blocks - start,
+                first_edge, n_edges, first, first_dropped,
+                &counts[b, 0, 0], n_labels, &totals[b, 0])
+    end_watch(&watch)
 
 
 cdef inline void _tabulate_rows(
@@ -208,10 +221,13 @@ def _tabulate_columns(
     if n == 0:
         return
     _fill_table(first_edge, n_edges, table)
+    cdef ctrl_c watch = begin_watch()
     for b in prange(n_blocks, nogil=True, num_threads=threads, schedule="static"):
-        start = b * n // n_blocks
-        _tabulate_rows(&probs[start, 0], &labels[start], (b + 1) * n // n_blocks - start,
-                       K, first_edge, first, &counts[b, 0, 0, 0], &totals[b, 0, 0])
+        if not is_pressed(&watch):
+            start = b * n // n_blocks
+            _tabulate_rows(&probs[start, 0], &labels[start], (b + 1) * n // n_blocks - start,
+                           K, first_edge, first, &counts[b, 0, 0, 0], &totals[b, 0, 0])
+    end_watch(&watch)
 
 
 cdef inline void _take_block(
@@ -346,8 +362,11 @@ def _sum_cells(
     cdef ptrdiff_t n_blocks = totals.shape[0]
     if n == 0:
         return
+    cdef ctrl_c watch = begin_watch()
     for b in prange(n_blocks, nogil=True, num_threads=threads, schedule="static"):
-        start = b * n // n_blocks
-        stop = (b + 1) * n // n_blocks
-        sum_cells(
-            &rows[0, 0], K, &cells[0], &weights[0], start, stop, &totals[b, 0, 0])
+        if not is_pressed(&watch):
+            start = b * n // n_blocks
+            stop = (b + 1) * n // n_blocks
+            sum_cells(
+                &rows[0, 0], K, &cells[0], &weights[0], start, stop, &totals[b, 0, 0])
+    end_watch(&watch)

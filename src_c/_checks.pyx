@@ -4,7 +4,9 @@ from cython cimport floating
 from cython.parallel cimport prange
 from libc.stddef cimport ptrdiff_t
 
-from _common cimport chunk_stop, count_chunks, max_threads, rows_per_chunk
+from _common cimport (
+    begin_watch, chunk_stop, count_chunks, ctrl_c, end_watch, is_pressed, max_threads,
+    rows_per_chunk)
 
 
 # `const void *` and `void *` are float or double: the C compiler chooses (portability.h).
@@ -47,13 +49,16 @@ def _first_bad_row(
     cdef ptrdiff_t *shared_first = &first  # through a pointer, or prange makes it private
     if n == 0 or K == 0:
         return -1
+    cdef ctrl_c watch = begin_watch()
     for chunk in prange(
         count_chunks(n, rows), nogil=True, num_threads=threads, schedule="static"
     ):
-        start = chunk * rows
-        bad = _first_bad_in_chunk(
-            &matrix[0, 0], K, simplex, tolerance, start, chunk_stop(start, rows, n))
-        if bad >= 0:
-            with gil:
-                shared_first[0] = min(shared_first[0], bad)
+        if not is_pressed(&watch):
+            start = chunk * rows
+            bad = _first_bad_in_chunk(
+                &matrix[0, 0], K, simplex, tolerance, start, chunk_stop(start, rows, n))
+            if bad >= 0:
+                with gil:
+                    shared_first[0] = min(shared_first[0], bad)
+    end_watch(&watch)
     return first if first < n else -1

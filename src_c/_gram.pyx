@@ -9,6 +9,8 @@ from cython cimport floating
 from cython.parallel cimport prange
 from libc.stddef cimport ptrdiff_t
 
+from _common cimport begin_watch, ctrl_c, end_watch, is_pressed
+
 
 # `const void *` and `void *` are float or double: the C compiler chooses (portability.h).
 cdef extern from "gram.h" nogil:
@@ -37,14 +39,17 @@ def _gram_rows(
     cdef int failures = 0
     if n == 0:
         return
+    cdef ctrl_c watch = begin_watch()
     for b in prange(blocks, nogil=True, num_threads=threads, schedule="dynamic"):
-        if single:
-            failures += gram_rows_single(
-                &probs[0, 0], K, scale, n * b // blocks, n * (b + 1) // blocks,
-                &partial[b, 0, 0])
-        else:
-            failures += gram_rows(
-                &probs[0, 0], K, scale, n * b // blocks, n * (b + 1) // blocks,
-                &partial[b, 0, 0])
+        if not is_pressed(&watch):
+            if single:
+                failures += gram_rows_single(
+                    &probs[0, 0], K, scale, n * b // blocks, n * (b + 1) // blocks,
+                    &partial[b, 0, 0])
+            else:
+                failures += gram_rows(
+                    &probs[0, 0], K, scale, n * b // blocks, n * (b + 1) // blocks,
+                    &partial[b, 0, 0])
+    end_watch(&watch)
     if failures:
         raise MemoryError("no memory for a block of rows")

@@ -11,9 +11,14 @@ from cython.parallel cimport prange
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t
 
+from _common cimport begin_watch, chunk_stop, ctrl_c, end_watch, is_pressed
+
 
 # `const void *` and `void *` are float or double: the C compiler chooses (portability.h).
 cdef extern from "linear_softmax.h" nogil:
+    enum:
+        PRODUCT_ROWS
+
     int add_linear_nll(
         const void *logits, ptrdiff_t K, const int64_t *labels, const double *weights,
         const double *coef, const double *bias, ptrdiff_t start, ptrdiff_t stop,
@@ -49,12 +54,23 @@ def _sum_linear_nll(
     cdef int failures = 0
     if n == 0:
         return
+    cdef ctrl_c watch = begin_watch()
     for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
-        failures += add_linear_nll(
-            &logits[0, 0], K, &labels[0], &weights[0], &coef[0, 0], &bias[0],
-            n * b // B, n * (b + 1) // B, &sums[b, 0])
+        if not is_pressed(&watch):
+            failures += add_linear_nll(
+                &logits[0, 0], K, &labels[0], &weights[0], &coef[0, 0], &bias[0],
+                n * b // B, n * (b + 1) // B, &sums[b, 0])
+    end_watch(&watch)
     if failures:
         raise MemoryError("no memory for a block of rows")
+
+
+cdef ptrdiff_t _rows_per_look(ptrdiff_t n_products):
+    """Rows between two looks at Ctrl-C: some milliseconds, if a row has so many products.
+
+    A multiple of the rows that are summed at a time, so that the sums stay the same.
+    """
+    return PRODUCT_ROWS * max(1, (1 << 22) // (n_products * PRODUCT_ROWS))
 
 
 def _sum_linear_products(
@@ -73,13 +89,20 @@ def _sum_linear_products(
     the gradient. Pairs of classes by pairs of features, as linear_softmax_template.h says.
     """
     cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = sums.shape[0], b
+    cdef ptrdiff_t first, last, step = _rows_per_look(sums.shape[1] * sums.shape[2])
     cdef int failures = 0
     if n == 0:
         return
+    cdef ctrl_c watch = begin_watch()
     for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
-        failures += add_linear_products(
-            &logits[0, 0], K, &labels[0], &weights[0], &coef[0, 0], &bias[0], scores,
-            n * b // B, n * (b + 1) // B, &sums[b, 0, 0])
+        first = n * b // B
+        while first < n * (b + 1) // B and not is_pressed(&watch):
+            last = chunk_stop(first, step, n * (b + 1) // B)
+            failures += add_linear_products(
+                &logits[0, 0], K, &labels[0], &weights[0], &coef[0, 0], &bias[0], scores,
+                first, last, &sums[b, 0, 0])
+            first = last
+    end_watch(&watch)
     if failures:
         raise MemoryError("no memory for a block of rows")
 
@@ -97,10 +120,13 @@ def _linear_softmax(
     cdef int failures = 0
     if n == 0:
         return
+    cdef ctrl_c watch = begin_watch()
     for b in prange(blocks, nogil=True, num_threads=threads, schedule="static"):
-        failures += linear_softmax(
-            &logits[0, 0], K, &coef[0, 0], &bias[0], n * b // blocks,
-            n * (b + 1) // blocks, &out[0, 0])
+        if not is_pressed(&watch):
+            failures += linear_softmax(
+                &logits[0, 0], K, &coef[0, 0], &bias[0], n * b // blocks,
+                n * (b + 1) // blocks, &out[0, 0])
+    end_watch(&watch)
     if failures:
         raise MemoryError("no memory for a row of scores")
 
@@ -120,7 +146,10 @@ def _sum_logistic_losses(
     cdef ptrdiff_t n = design.shape[0], p = design.shape[1], B = sums.shape[0], b
     if n == 0:
         return
+    cdef ctrl_c watch = begin_watch()
     for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
-        add_logistic_losses(
-            &design[0, 0], p, &targets[0], &weights[0, 0], parameters.shape[0],
-            &parameters[0, 0], n * b // B, n * (b + 1) // B, &sums[b, 0, 0])
+        if not is_pressed(&watch):
+            add_logistic_losses(
+                &design[0, 0], p, &targets[0], &weights[0, 0], parameters.shape[0],
+                &parameters[0, 0], n * b // B, n * (b + 1) // B, &sums[b, 0, 0])
+    end_watch(&watch)

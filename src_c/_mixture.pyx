@@ -10,7 +10,8 @@ from cython.parallel cimport prange
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t
 
-from _common cimport chunk_stop, count_chunks, rows_per_chunk
+from _common cimport (
+    begin_watch, chunk_stop, count_chunks, ctrl_c, end_watch, is_pressed, rows_per_chunk)
 
 
 # `const void *` and `void *` are float or double: the C compiler chooses (portability.h).
@@ -50,15 +51,18 @@ def _predict_rows(
     cdef ptrdiff_t *shared_first = &first  # through a pointer, or prange makes it private
     if n == 0:
         return -1
+    cdef ctrl_c watch = begin_watch()
     for chunk in prange(
         count_chunks(n, rows), nogil=True, num_threads=threads, schedule="static"
     ):
-        start = chunk * rows
-        stop = chunk_stop(start, rows, n)
-        bad = predict_rows(&probs[0, 0], K, tolerance, start, stop, &predicted[0])
-        if bad >= 0:
-            with gil:
-                shared_first[0] = min(shared_first[0], bad)
+        if not is_pressed(&watch):
+            start = chunk * rows
+            stop = chunk_stop(start, rows, n)
+            bad = predict_rows(&probs[0, 0], K, tolerance, start, stop, &predicted[0])
+            if bad >= 0:
+                with gil:
+                    shared_first[0] = min(shared_first[0], bad)
+    end_watch(&watch)
     return first if first < n else -1
 
 
@@ -78,16 +82,19 @@ def _reweight_rows(
     cdef ptrdiff_t *shared_first = &first  # through a pointer, or prange makes it private
     if n == 0:
         return -1
+    cdef ctrl_c watch = begin_watch()
     for chunk in prange(
         count_chunks(n, rows), nogil=True, num_threads=threads, schedule="static"
     ):
-        start = chunk * rows
-        stop = chunk_stop(start, rows, n)
-        bad = reweight_rows(
-            &probs[0, 0], K, &factors[0], tolerance, start, stop, &out[0, 0])
-        if bad >= 0:
-            with gil:
-                shared_first[0] = min(shared_first[0], bad)
+        if not is_pressed(&watch):
+            start = chunk * rows
+            stop = chunk_stop(start, rows, n)
+            bad = reweight_rows(
+                &probs[0, 0], K, &factors[0], tolerance, start, stop, &out[0, 0])
+            if bad >= 0:
+                with gil:
+                    shared_first[0] = min(shared_first[0], bad)
+    end_watch(&watch)
     return first if first < n else -1
 
 
@@ -108,10 +115,13 @@ def _sum_by_class(
     cdef const double *weights = &row_weight[0] if row_weight.shape[0] > 0 else NULL
     if n == 0:
         return
+    cdef ctrl_c watch = begin_watch()
     for b in prange(blocks, nogil=True, num_threads=threads, schedule="dynamic"):
-        sum_by_class(
-            &probs[0, 0], K, classes, weights,
-            n * b // blocks, n * (b + 1) // blocks, &partial[b, 0, 0])
+        if not is_pressed(&watch):
+            sum_by_class(
+                &probs[0, 0], K, classes, weights,
+                n * b // blocks, n * (b + 1) // blocks, &partial[b, 0, 0])
+    end_watch(&watch)
 
 
 def _mixture_likelihood(
@@ -132,10 +142,13 @@ def _mixture_likelihood(
     cdef const double *weights = &row_weight[0] if row_weight.shape[0] > 0 else NULL
     if n == 0:
         return
+    cdef ctrl_c watch = begin_watch()
     for b in prange(blocks, nogil=True, num_threads=threads, schedule="dynamic"):
-        mixture_likelihood(
-            &probs[0, 0], K, weights, &class_weight[0],
-            n * b // blocks, n * (b + 1) // blocks, &density[0], &partial[b, 0])
+        if not is_pressed(&watch):
+            mixture_likelihood(
+                &probs[0, 0], K, weights, &class_weight[0],
+                n * b // blocks, n * (b + 1) // blocks, &density[0], &partial[b, 0])
+    end_watch(&watch)
 
 
 def _scale_rows(
@@ -152,13 +165,16 @@ def _scale_rows(
     cdef int failures = 0
     if n == 0:
         return
+    cdef ctrl_c watch = begin_watch()
     for chunk in prange(
         count_chunks(n, rows), nogil=True, num_threads=threads, schedule="dynamic"
     ):
-        start = chunk * rows
-        failures += scale_rows(
-            &probs[0, 0], K, slope, &bias[0], floor,
-            start, chunk_stop(start, rows, n), &out[0, 0])
+        if not is_pressed(&watch):
+            start = chunk * rows
+            failures += scale_rows(
+                &probs[0, 0], K, slope, &bias[0], floor,
+                start, chunk_stop(start, rows, n), &out[0, 0])
+    end_watch(&watch)
     if failures:
         raise MemoryError("no memory to scale a row of probabilities")
 
@@ -185,10 +201,13 @@ def _scaled_likelihood(
     cdef int failures = 0
     if n == 0:
         return
+    cdef ctrl_c watch = begin_watch()
     for b in prange(blocks, nogil=True, num_threads=threads, schedule="dynamic"):
-        failures += scaled_likelihood(
-            &probs[0, 0], K, &labels[0], &row_weight[0], slope, &bias[0], floor,
-            n * b // blocks, n * (b + 1) // blocks, &by_slope[0],
-            &partial[b, 0])
+        if not is_pressed(&watch):
+            failures += scaled_likelihood(
+                &probs[0, 0], K, &labels[0], &row_weight[0], slope, &bias[0], floor,
+                n * b // blocks, n * (b + 1) // blocks, &by_slope[0],
+                &partial[b, 0])
+    end_watch(&watch)
     if failures:
         raise MemoryError("no memory to scale a row of probabilities")

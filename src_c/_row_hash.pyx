@@ -5,7 +5,8 @@ from cython.parallel cimport prange
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport uint64_t
 
-from _common cimport chunk_stop, count_chunks, rows_per_chunk
+from _common cimport (
+    begin_watch, chunk_stop, count_chunks, ctrl_c, end_watch, is_pressed, rows_per_chunk)
 
 
 # `const void *` is float or double: the C compiler chooses (portability.h).
@@ -35,9 +36,12 @@ def _hash_rows(
     if n == 0 or K == 0:
         return
     column_keys(key, &keys[0], K + 1)
+    cdef ctrl_c watch = begin_watch()
     for chunk in prange(
         count_chunks(n, rows), nogil=True, num_threads=threads, schedule="static"
     ):
-        start = chunk * rows
-        _hash_chunk(
-            &probs[0, 0], K, &keys[0], start, chunk_stop(start, rows, n), &out[0])
+        if not is_pressed(&watch):
+            start = chunk * rows
+            _hash_chunk(
+                &probs[0, 0], K, &keys[0], start, chunk_stop(start, rows, n), &out[0])
+    end_watch(&watch)

@@ -11,7 +11,8 @@ from cython.parallel cimport prange
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t, uint8_t
 
-from _common cimport chunk_stop, count_chunks, rows_per_chunk
+from _common cimport (
+    begin_watch, chunk_stop, count_chunks, ctrl_c, end_watch, is_pressed, rows_per_chunk)
 
 
 # `const void *` and `void *` are float or double: the C compiler chooses (portability.h).
@@ -54,17 +55,20 @@ def _read_rows(
     cdef double *to_brier = &brier[0] if brier.shape[0] > 0 else NULL
     if n == 0:
         return -1
+    cdef ctrl_c watch = begin_watch()
     for chunk in prange(
         count_chunks(n, rows), nogil=True, num_threads=threads, schedule="static"
     ):
-        start = chunk * rows
-        stop = chunk_stop(start, rows, n)
-        bad = read_rows(
-            &probs[0, 0], K, &labels[0], tolerance, start, stop, &hits[0], to_predicted,
-            to_confidence, to_of_label, to_brier)
-        if bad >= 0:
-            with gil:
-                shared_first[0] = min(shared_first[0], bad)
+        if not is_pressed(&watch):
+            start = chunk * rows
+            stop = chunk_stop(start, rows, n)
+            bad = read_rows(
+                &probs[0, 0], K, &labels[0], tolerance, start, stop, &hits[0], to_predicted,
+                to_confidence, to_of_label, to_brier)
+            if bad >= 0:
+                with gil:
+                    shared_first[0] = min(shared_first[0], bad)
+    end_watch(&watch)
     return first if first < n else -1
 
 
@@ -115,11 +119,14 @@ def _sum_class_gaps(
     cdef const floating *first_edge = &edges[0] if n_edges > 0 else NULL
     if n == 0:
         return -1
+    cdef ctrl_c watch = begin_watch()
     for b in prange(n_blocks, nogil=True, num_threads=threads, schedule="static"):
-        bad = sum_class_gaps(
-            &probs[0, 0], K, &labels[0], &weights[0], tolerance, first_edge, n_edges,
-            b * n // n_blocks, (b + 1) * n // n_blocks, &out[b, 0, 0])
-        if bad >= 0:
-            with gil:
-                shared_first[0] = min(shared_first[0], bad)
+        if not is_pressed(&watch):
+            bad = sum_class_gaps(
+                &probs[0, 0], K, &labels[0], &weights[0], tolerance, first_edge, n_edges,
+                b * n // n_blocks, (b + 1) * n // n_blocks, &out[b, 0, 0])
+            if bad >= 0:
+                with gil:
+                    shared_first[0] = min(shared_first[0], bad)
+    end_watch(&watch)
     return first if first < n else -1

@@ -13,7 +13,8 @@ from cython.parallel cimport prange
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t, uint8_t
 
-from _common cimport chunk_stop, count_chunks, rows_per_chunk
+from _common cimport (
+    begin_watch, chunk_stop, count_chunks, ctrl_c, end_watch, is_pressed, rows_per_chunk)
 
 
 # `const void *` and `void *` are float or double: the C compiler chooses (portability.h).
@@ -69,17 +70,20 @@ def _true_label_scores(
     cdef ptrdiff_t *shared_first = &first  # through a pointer, or prange makes it private
     if n == 0:
         return -1
+    cdef ctrl_c watch = begin_watch()
     for chunk in prange(
         count_chunks(n, rows), nogil=True, num_threads=threads, schedule="static"
     ):
-        start = chunk * rows
-        stop = chunk_stop(start, rows, n)
-        found = true_label_scores(
-            &probs[0, 0], K, tolerance, &s, &labels[0], &uniforms[0], start, stop,
-            &out[0])
-        if found != ALL_GOOD:
-            with gil:
-                shared_first[0] = min(shared_first[0], found)
+        if not is_pressed(&watch):
+            start = chunk * rows
+            stop = chunk_stop(start, rows, n)
+            found = true_label_scores(
+                &probs[0, 0], K, tolerance, &s, &labels[0], &uniforms[0], start, stop,
+                &out[0])
+            if found != ALL_GOOD:
+                with gil:
+                    shared_first[0] = min(shared_first[0], found)
+    end_watch(&watch)
     return _first_found(first, n)
 
 
@@ -97,16 +101,19 @@ def _all_label_scores(
     cdef ptrdiff_t *shared_first = &first
     if n == 0:
         return -1
+    cdef ctrl_c watch = begin_watch()
     for chunk in prange(
         count_chunks(n, rows), nogil=True, num_threads=threads, schedule="dynamic"
     ):
-        start = chunk * rows
-        stop = chunk_stop(start, rows, n)
-        found = all_label_scores(
-            &probs[0, 0], K, tolerance, &s, &uniforms[0], start, stop, &out[0, 0])
-        if found != ALL_GOOD:
-            with gil:
-                shared_first[0] = min(shared_first[0], found)
+        if not is_pressed(&watch):
+            start = chunk * rows
+            stop = chunk_stop(start, rows, n)
+            found = all_label_scores(
+                &probs[0, 0], K, tolerance, &s, &uniforms[0], start, stop, &out[0, 0])
+            if found != ALL_GOOD:
+                with gil:
+                    shared_first[0] = min(shared_first[0], found)
+    end_watch(&watch)
     return _first_found(first, n)
 
 
@@ -128,15 +135,18 @@ def _prediction_sets(
     cdef ptrdiff_t *shared_first = &first
     if n == 0:
         return -1
+    cdef ctrl_c watch = begin_watch()
     for chunk in prange(
         count_chunks(n, rows), nogil=True, num_threads=threads, schedule="dynamic"
     ):
-        start = chunk * rows
-        stop = chunk_stop(start, rows, n)
-        found = prediction_sets(
-            &probs[0, 0], K, tolerance, &s, &uniforms[0], &thresholds[0],
-            one_per_row, never_empty, start, stop, &mask[0, 0], &sizes[0])
-        if found != ALL_GOOD:
-            with gil:
-                shared_first[0] = min(shared_first[0], found)
+        if not is_pressed(&watch):
+            start = chunk * rows
+            stop = chunk_stop(start, rows, n)
+            found = prediction_sets(
+                &probs[0, 0], K, tolerance, &s, &uniforms[0], &thresholds[0],
+                one_per_row, never_empty, start, stop, &mask[0, 0], &sizes[0])
+            if found != ALL_GOOD:
+                with gil:
+                    shared_first[0] = min(shared_first[0], found)
+    end_watch(&watch)
     return _first_found(first, n)

@@ -10,6 +10,8 @@ from cython.parallel cimport prange
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t, uint8_t
 
+from _common cimport begin_watch, ctrl_c, end_watch, is_pressed
+
 
 # `const void *` and `void *` are float or double: the C compiler chooses (portability.h).
 cdef extern from "softmax_loss.h" nogil:
@@ -70,10 +72,13 @@ def _find_tops(
     cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = extremes.shape[0], b
     if n == 0:
         return
+    cdef ctrl_c watch = begin_watch()
     for b in prange(B, nogil=True, num_threads=threads, schedule="static"):
-        find_tops(
-            &logits[0, 0], K, n * b // B, n * (b + 1) // B, &tops[0],
-            &extremes[b, 0], &extremes[b, 1])
+        if not is_pressed(&watch):
+            find_tops(
+                &logits[0, 0], K, n * b // B, n * (b + 1) // B, &tops[0],
+                &extremes[b, 0], &extremes[b, 1])
+    end_watch(&watch)
 
 
 def _sum_temperature_losses(
@@ -100,17 +105,20 @@ def _sum_temperature_losses(
     cdef double *largest = &confidence[0] if confidence.shape[0] > 0 else NULL
     if n == 0:
         return
+    cdef ctrl_c watch = begin_watch()
     for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
-        if brier:
-            add_brier(
-                &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
-                G, &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
-                &sums[b, 0, 0])
-        else:
-            add_nll(
-                &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
-                G, &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
-                &sums[b, 0, 0])
+        if not is_pressed(&watch):
+            if brier:
+                add_brier(
+                    &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
+                    G, &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
+                    &sums[b, 0, 0])
+            else:
+                add_nll(
+                    &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0],
+                    G, &alphas[0], &active[0], n * b // B, n * (b + 1) // B, largest,
+                    &sums[b, 0, 0])
+    end_watch(&watch)
 
 
 def _sum_brier_slopes(
@@ -131,11 +139,14 @@ def _sum_brier_slopes(
     cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = sums.shape[0], b
     if n == 0:
         return
+    cdef ctrl_c watch = begin_watch()
     for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
-        add_brier_slopes(
-            &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0], first,
-            sums.shape[2], n * b // B, n * (b + 1) // B, &scratch[b, 0],
-            &sums[b, 0, 0])
+        if not is_pressed(&watch):
+            add_brier_slopes(
+                &logits[0, 0], K, &labels[0], &tops[0], &weights[0], &groups[0], first,
+                sums.shape[2], n * b // B, n * (b + 1) // B, &scratch[b, 0],
+                &sums[b, 0, 0])
+    end_watch(&watch)
 
 
 def _lanes():
@@ -156,10 +167,13 @@ def _scale_softmax(
     cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = scratch.shape[0], b
     if n == 0:
         return
+    cdef ctrl_c watch = begin_watch()
     for b in prange(B, nogil=True, num_threads=threads, schedule="static"):
-        scale_softmax(
-            &logits[0, 0], K, &tops[0], &groups[0], &alphas[0],
-            n * b // B, n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
+        if not is_pressed(&watch):
+            scale_softmax(
+                &logits[0, 0], K, &tops[0], &groups[0], &alphas[0],
+                n * b // B, n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
+    end_watch(&watch)
 
 
 def _sum_vector_nll(
@@ -176,10 +190,13 @@ def _sum_vector_nll(
     cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = sums.shape[0], b
     if n == 0:
         return
+    cdef ctrl_c watch = begin_watch()
     for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
-        add_vector_nll(
-            &logits[0, 0], K, &labels[0], &weights[0], &scale[0], &bias[0],
-            n * b // B, n * (b + 1) // B, &scratch[b, 0], &sums[b, 0])
+        if not is_pressed(&watch):
+            add_vector_nll(
+                &logits[0, 0], K, &labels[0], &weights[0], &scale[0], &bias[0],
+                n * b // B, n * (b + 1) // B, &scratch[b, 0], &sums[b, 0])
+    end_watch(&watch)
 
 
 def _fill_vector_rows(
@@ -198,10 +215,13 @@ def _fill_vector_rows(
     cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = sums.shape[0], b
     if n == 0:
         return
+    cdef ctrl_c watch = begin_watch()
     for b in prange(B, nogil=True, num_threads=threads, schedule="static"):
-        fill_vector_rows(
-            &logits[0, 0], K, &weights[0], &scale[0], &bias[0],
-            n * b // B, n * (b + 1) // B, &out[0, 0], &sums[b, 0])
+        if not is_pressed(&watch):
+            fill_vector_rows(
+                &logits[0, 0], K, &weights[0], &scale[0], &bias[0],
+                n * b // B, n * (b + 1) // B, &out[0, 0], &sums[b, 0])
+    end_watch(&watch)
 
 
 def _affine_softmax(
@@ -216,10 +236,13 @@ def _affine_softmax(
     cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = scratch.shape[0], b
     if n == 0:
         return
+    cdef ctrl_c watch = begin_watch()
     for b in prange(B, nogil=True, num_threads=threads, schedule="static"):
-        affine_softmax(
-            &logits[0, 0], K, &scale[0], &bias[0],
-            n * b // B, n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
+        if not is_pressed(&watch):
+            affine_softmax(
+                &logits[0, 0], K, &scale[0], &bias[0],
+                n * b // B, n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
+    end_watch(&watch)
 
 
 def _describe_affine(
@@ -238,10 +261,13 @@ def _describe_affine(
     cdef ptrdiff_t n = logits.shape[0], K = logits.shape[1], B = scratch.shape[0], b
     if n == 0:
         return
+    cdef ctrl_c watch = begin_watch()
     for b in prange(B, nogil=True, num_threads=threads, schedule="dynamic"):
-        describe_affine(
-            &logits[0, 0], K, &labels[0], &scale[0], &bias[0], n * b // B,
-            n * (b + 1) // B, &scratch[b, 0], &tops[0], &confidence[0], &losses[0])
+        if not is_pressed(&watch):
+            describe_affine(
+                &logits[0, 0], K, &labels[0], &scale[0], &bias[0], n * b // B,
+                n * (b + 1) // B, &scratch[b, 0], &tops[0], &confidence[0], &losses[0])
+    end_watch(&watch)
 
 
 def _log_entries(
@@ -255,10 +281,13 @@ def _log_entries(
     cdef ptrdiff_t size = matrix.shape[0] * matrix.shape[1], b
     if size == 0:
         return
+    cdef ctrl_c watch = begin_watch()
     for b in prange(blocks, nogil=True, num_threads=threads, schedule="static"):
-        log_entries(
-            &matrix[0, 0], floor, size * b // blocks, size * (b + 1) // blocks,
-            &out[0, 0])
+        if not is_pressed(&watch):
+            log_entries(
+                &matrix[0, 0], floor, size * b // blocks, size * (b + 1) // blocks,
+                &out[0, 0])
+    end_watch(&watch)
 
 
 def _apply_curves(
@@ -278,7 +307,10 @@ def _apply_curves(
     cdef ptrdiff_t n_curves = ends.shape[0] - 1
     if n == 0:
         return
+    cdef ctrl_c watch = begin_watch()
     for b in prange(B, nogil=True, num_threads=threads, schedule="static"):
-        apply_curves(
-            &probs[0, 0], K, &knots[0], &values[0], &ends[0], n_curves, n * b // B,
-            n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
+        if not is_pressed(&watch):
+            apply_curves(
+                &probs[0, 0], K, &knots[0], &values[0], &ends[0], n_curves, n * b // B,
+                n * (b + 1) // B, &scratch[b, 0], &out[0, 0])
+    end_watch(&watch)

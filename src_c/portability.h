@@ -10,9 +10,11 @@
 #include <omp.h>
 enum { WITH_OPENMP = 1 };
 static inline int max_threads(void) { return omp_get_max_threads(); }
+static inline int thread_number(void) { return omp_get_thread_num(); }
 #else
 enum { WITH_OPENMP = 0 };
 static inline int max_threads(void) { return 1; }
+static inline int thread_number(void) { return 0; }
 #endif
 
 /* One binary, the widest vectors of the machine it runs on: the loader picks a clone.

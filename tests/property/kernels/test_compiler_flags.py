@@ -119,9 +119,11 @@ STANDARD = """
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #undef __GNUC__
 #undef __clang__
 int omp_get_max_threads(void);
+int omp_get_thread_num(void);
 """
 
 
@@ -134,6 +136,4 @@ def test_the_core_is_standard_c(tmp_path):
     (tmp_path / "omp.h").write_text("")
     strict = ["-std=c11", "-pedantic-errors", "-Werror=vla", "-Werror=unknown-pragmas"]
     command = [*COMPILER, *strict, "-fsyntax-only", "-D_OPENMP=200203"]
-    subprocess.run(
-        [*command, f"-I{tmp_path}", f"-I{SOURCES}", str(source)], check=True
-    )
+    subprocess.run([*command, f"-I{tmp_path}", f"-I{SOURCES}", str(source)], check=True)
