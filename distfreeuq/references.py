@@ -174,6 +174,24 @@ DELONG_1988 = _cite(
     volume="44",
     pages="837--845",
 )
+DING_2023 = _cite(
+    "Ding, Angelopoulos, Bates, Jordan & Tibshirani (2023)",
+    "inproceedings",
+    author=(
+        "Ding, Tiffany and Angelopoulos, Anastasios N. and Bates, Stephen and Jordan, "
+        "Michael I. and Tibshirani, Ryan J."
+    ),
+    title="Class-conditional conformal prediction with many classes",
+    booktitle="Advances in Neural Information Processing Systems",
+    volume="36",
+)
+DING_2025 = _cite(
+    "Ding, Fermanian & Salmon (2025)",
+    "misc",
+    author="Ding, Tiffany and Fermanian, Jean-Baptiste and Salmon, Joseph",
+    title="Conformal prediction for long-tailed classification",
+    howpublished="arXiv preprint",
+)
 GARG_2020 = _cite(
     "Garg, Wu, Balakrishnan & Lipton (2020)",
     "inproceedings",
@@ -357,6 +375,20 @@ SAERENS_2002 = _cite(
     volume="14",
     pages="21--41",
 )
+SHI_2024 = _cite(
+    "Shi, Ghosh, Belkhouja, Doppa & Yan (2024)",
+    "inproceedings",
+    author=(
+        "Shi, Yuanjie and Ghosh, Subhankar and Belkhouja, Taha and Doppa, Janardhan "
+        "Rao and Yan, Yan"
+    ),
+    title=(
+        "Conformal prediction for class-wise coverage via augmented label rank "
+        "calibration"
+    ),
+    booktitle="Advances in Neural Information Processing Systems",
+    volume="37",
+)
 TIBSHIRANI_2019 = _cite(
     "Tibshirani, Barber, Candes & Ramdas (2019)",
     "inproceedings",
@@ -453,6 +485,7 @@ SETS_ASSESSED_ELSEWHERE = "rows used neither to fit the classifier nor to calibr
 GROUPS_BY_INPUTS = (
     "a row's group is a function of its inputs, chosen without these rows"
 )
+SPLIT_AT_RANDOM = "the rows were split at random"
 PRIOR_ELSEWHERE = "the class proportions of the score were chosen without these rows"
 OWN_SCORE = "the score given is a fixed function of a row, its label and its uniform"
 SEED_ELSEWHERE = "the seed was chosen without the data"

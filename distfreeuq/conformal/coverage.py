@@ -138,6 +138,26 @@ class CoverageResult(Result):
         """Number of empty sets."""
         return int(self.size_counts[0])
 
+    @property
+    def macro_coverage(self) -> float:
+        """Mean of the classes' coverages, over classes with rows; nan without any."""
+        some = self.class_counts > 0
+        if not some.any():
+            return float("nan")
+        return float((self.class_covered[some] / self.class_counts[some]).mean())
+
+    @property
+    def share_below(self) -> float:
+        """Share of the classes with rows that are covered less often than nominal.
+
+        Of what was counted; nan if no class has rows, or nothing was nominal.
+        """
+        some = self.class_counts > 0
+        if self.nominal is None or not some.any():
+            return float("nan")
+        shares = self.class_covered[some] / self.class_counts[some]
+        return float((shares < self.nominal - 1e-12).mean())
+
     def to_frame(self) -> pd.DataFrame:
         """Return coverage by stratum: all rows, each true class, size and group.
 

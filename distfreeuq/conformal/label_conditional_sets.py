@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 
@@ -88,9 +89,11 @@ class LabelConditionalConformalResult(ClassThresholdResult):
 
     def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
         p = np.empty(scores.shape)
-        for k in range(len(self.classes)):
-            own = self.scores[self.score_labels == k]
-            p[:, k] = weighted_p_values(scores[:, k], own, np.ones(own.size), 1.0)
+        by_class = self.scores[np.argsort(self.score_labels, kind="stable")]
+        ends = np.cumsum(self.class_counts)
+        for k, (n, end) in enumerate(zip(self.class_counts, ends, strict=True)):
+            own = by_class[end - n : end]
+            p[:, k] = weighted_p_values(scores[:, k], own, np.ones(n), 1.0)
         return p
 
     def _facts(self) -> list[tuple[str, str]]:
@@ -250,13 +253,10 @@ def fit_label_conditional(
     """Return label-conditional sets; `one_alpha` if one level was given for all."""
     n_classes, counts = alphas.size, calibration.counts
     if confidence is None:
-        ranks = [conformal_rank(int(n), a) for n, a in zip(counts, alphas, strict=True)]
+        ranks = _by_pair(conformal_rank, counts, alphas)
     else:
         share = (1.0 - confidence) / n_classes
-        ranks = [
-            unchecked.pac_rank(int(n), a, share)
-            for n, a in zip(counts, alphas, strict=True)
-        ]
+        ranks = _by_pair(lambda n, a: unchecked.pac_rank(n, a, share), counts, alphas)
     rank_array = np.minimum(ranks, counts + 1)
     enough = rank_array <= counts
 
@@ -276,18 +276,29 @@ def fit_label_conditional(
         further=(calibration.needing_seed(guarantees.each_class_by_itself()),),
         ranks=read_only(rank_array),
         score_labels=read_only(calibration.labels),
-        class_lower=read_only(
-            np.array(
-                [
-                    unchecked.beta_coverage_quantile(
-                        int(n), int(k), 1.0 - STATED_CONFIDENCE
-                    )
-                    for n, k in zip(counts, rank_array, strict=True)
-                ]
-            )
-        ),
+        class_lower=read_only(np.array(_by_pair(_stated_coverage, counts, rank_array))),
         **calibration.fields(),
     )
+
+
+def _by_pair(
+    function: Callable[[int, Any], Any], counts: IntArray, others: Any
+) -> list[Any]:
+    """Return a function of each class's count and another number.
+
+    It is asked once for each pair that occurs: of thousands of classes many share it.
+    """
+    known: dict[tuple[int, Any], Any] = {}
+    found = []
+    for pair in zip(counts.tolist(), others.tolist(), strict=True):
+        if pair not in known:
+            known[pair] = function(*pair)
+        found.append(known[pair])
+    return found
+
+
+def _stated_coverage(n: int, rank: int) -> float:
+    return unchecked.beta_coverage_quantile(n, rank, 1.0 - STATED_CONFIDENCE)
 
 
 def _warn_small(

@@ -27,7 +27,7 @@ from distfreeuq.conformal.scores.compiled_scores import (
     kernel_scores_of,
     kernel_scores_of_all,
 )
-from distfreeuq.conformal.scores.nested_score import NestedScore, ScoreLike
+from distfreeuq.conformal.scores.nested_score import ROUNDING, NestedScore, ScoreLike
 from distfreeuq.conformal.scores.own_score import OwnScore, is_own_score
 from distfreeuq.conformal.scores.ranked_scores import APS, RAPS, SAPS, Rank
 
@@ -66,6 +66,10 @@ class LAC(NestedScore):
     code: ClassVar[int] = 0
     _takes_uniforms: ClassVar[bool] = False
 
+    def upper(self, n_classes: int) -> float:
+        """Return a number that no score exceeds."""
+        return 1.0 + ROUNDING
+
 
 @register("margin")
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,10 @@ class Margin(NestedScore):
     description: ClassVar[str] = "margin"
     code: ClassVar[int] = 5
     _takes_uniforms: ClassVar[bool] = False
+
+    def upper(self, n_classes: int) -> float:
+        """Return a number that no score exceeds."""
+        return 1.0 + ROUNDING
 
 
 _BY_NAME: dict[str, NestedScore] = {

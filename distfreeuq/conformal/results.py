@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from statsmodels.iolib.summary import Summary
 
+NO_P_VALUES = "of another procedure: these sets have no p-values"
 FIT_ANEW = "given to a fit of its own: the rows that this one kept depend on its level"
 _SCORES_AT_ONCE = 1 << 21
 """Scores that are held in memory where no kernel compares them at once."""
@@ -71,6 +72,35 @@ def guarantee_of_sets(
     if row_key is not None:
         return NoGuarantee(_OTHER_UNIFORMS)
     return replace(guarantee, assumptions=(*guarantee.assumptions, OWN_UNIFORMS))
+
+
+def marked_sets(
+    score: NestedScore,
+    rows: UncheckedProbs,
+    uniforms: FloatArray,
+    thresholds: FloatArray,
+    never_empty: bool,
+    *,
+    one_per_row: bool = False,
+) -> tuple[BoolMatrix, IntArray]:
+    """Return which labels the kernel puts into the sets (n, K), and how many (n,)."""
+    matrix = rows.matrix
+    mask = np.empty(matrix.shape, dtype=np.uint8)
+    sizes = np.empty(matrix.shape[0], dtype=np.int64)
+    bad = _scores._prediction_sets(
+        score.kernel_arguments(),
+        matrix,
+        rows.tolerance,
+        uniforms,
+        thresholds,
+        one_per_row,
+        never_empty,
+        mask,
+        sizes,
+        threads_for(matrix.size),
+    )
+    rows.raise_if_invalid(bad)
+    return mask.view(np.bool_), sizes
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -349,25 +379,16 @@ class ConformalResult(Result):
         self, rows: UncheckedProbs, uniforms: FloatArray, thresholds: FloatArray
     ) -> tuple[BoolMatrix, IntArray]:
         """Return which labels are in the sets (n, K), and how many (n,)."""
-        if not self.score.compiled:
-            return self._members_by_scores(rows.checked(), uniforms, thresholds)
-        matrix = rows.matrix
-        mask = np.empty(matrix.shape, dtype=np.uint8)
-        sizes = np.empty(matrix.shape[0], dtype=np.int64)
-        bad = _scores._prediction_sets(
-            self.score.kernel_arguments(),
-            matrix,
-            rows.tolerance,
-            uniforms,
-            thresholds,
-            self._one_threshold_per_row,
-            self.never_empty,
-            mask,
-            sizes,
-            threads_for(matrix.size),
-        )
-        rows.raise_if_invalid(bad)
-        return mask.view(np.bool_), sizes
+        if self.score.compiled:
+            return marked_sets(
+                self.score,
+                rows,
+                uniforms,
+                thresholds,
+                self.never_empty,
+                one_per_row=self._one_threshold_per_row,
+            )
+        return self._members_by_scores(rows.checked(), uniforms, thresholds)
 
     def _members_by_scores(
         self, probs: FloatMatrix, uniforms: FloatArray, thresholds: FloatArray

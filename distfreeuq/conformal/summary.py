@@ -114,6 +114,8 @@ def summarize_coverage(result: CoverageResult) -> Summary:
         ("Nominal coverage", _nominal(result.nominal)),
         ("Mean set size", number(result.mean_size, 3)),
         ("Empty sets", str(result.n_empty)),
+        ("Macro-coverage", _or_dash(result.macro_coverage)),
+        ("Classes below nominal", _or_dash(result.share_below)),
     ]
     frame = result.to_frame()
 
@@ -145,6 +147,10 @@ def _cell(name: str, value: object) -> str:
     if name.endswith(">=") and isinstance(value, float):
         return lower(value)
     return number(value) if isinstance(value, float) else str(value)
+
+
+def _or_dash(share: float) -> str:
+    return "-" if np.isnan(share) else number(share)
 
 
 def _nominal(coverage: float | None) -> str:

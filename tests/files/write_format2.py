@@ -56,6 +56,11 @@ def results() -> dict[str, Any]:
         ),
         "split-pas": dfu.split_conformal(PROBS, LABELS, score=dfu.PAS(prior)),
         "plan": dfu.plan(0.1, 0.9, source_prior=prior),
+        "interpolated": dfu.interpolated_conformal(PROBS, LABELS, alpha=0.3),
+        "clustered": dfu.clustered_conformal(PROBS, LABELS, alpha=0.5, rng=0),
+        "rank-calibrated": dfu.rank_calibrated_conformal(
+            PROBS, LABELS, alpha=0.5, rng=0
+        ),
         "label-conditional": dfu.label_conditional_conformal(
             PROBS, LABELS, alpha=[0.3, 0.4, 0.5], rng=0
         ),

@@ -43,6 +43,13 @@ ENTRIES = (
         ("pac-coverage", "training-conditional-coverage"),
     ),
     Entry(r"no upper bound, as", reason=NONE),
+    Entry(r": 1 - 2 alpha, by both thresholds", ("interpolated-coverage",)),
+    Entry(
+        r"P\(Y in C\(X\) \| cluster of Y\) >= .* for every cluster",
+        ("cluster-coverage",),
+    ),
+    Entry(r"^hence P\(Y in C\(X\)\) >= [\d.]+\.?$", ("cluster-coverage",)),
+    Entry(r"By class approximate|nearly so where the classes", reason=NONE),
     Entry(
         r"with so many rows, or more, (coverage|the threshold|each class's threshold)",
         ("planned-rows",),

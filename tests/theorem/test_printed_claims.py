@@ -75,6 +75,10 @@ def further_results():
             PROBS, LABELS, groups=sites, confidence=confidence, alpha=0.3, rng=0
         )
     yield dfu.covariate_shift_conformal(PROBS, LABELS, RATIO, groups=sites, rng=0)
+    for share in (0.0, 0.5):
+        yield dfu.interpolated_conformal(PROBS, LABELS, share=share)
+    yield dfu.clustered_conformal(PROBS, LABELS, rng=0)
+    yield dfu.rank_calibrated_conformal(PROBS, LABELS, rng=0)
     for confidence in (None, 0.9):
         yield dfu.plan(0.1, confidence)
         yield dfu.plan(0.1, confidence, tolerance=0.05, source_prior=[0.5, 0.5])

@@ -36,6 +36,13 @@ PROVED = {
     "class proportions counted from the labels (theory page, 1.7)": [
         "counted-proportions-coverage"
     ],
+    "Ding, Fermanian & Salmon (2025), interpolated thresholds (theory page, 1.8)": [
+        "interpolated-coverage"
+    ],
+    "Ding, Angelopoulos, Bates, Jordan & Tibshirani (2023), clustered (theory page, "
+    "1.9)": ["cluster-coverage"],
+    "Shi, Ghosh, Belkhouja, Doppa & Yan (2024), ranks cut without loss (theory page, "
+    "1.10)": ["rank-calibrated-coverage"],
     "by groups: Vovk, Gammerman & Shafer (2005) (theory page, 1.6)": ["group-coverage"],
     "Vovk (2012), Prop. 2a, union over groups": ["group-pac"],
     "total variation (theory page, 4.1)": ["total-variation-coverage"],
@@ -142,6 +149,9 @@ def results():
             PROBS, LABELS, RATIO, confidence=confidence, weight_bound=confidence and 2.0
         )
     yield dfu.plan(0.1)
+    yield dfu.interpolated_conformal(PROBS, LABELS)
+    yield dfu.clustered_conformal(PROBS, LABELS, rng=0)
+    yield dfu.rank_calibrated_conformal(PROBS, LABELS, rng=0)
     yield dfu.split_conformal(PROBS, LABELS, score=dfu.PAS())
     sites = np.resize(["north", "south"], 400)
     for confidence in (None, 0.9):

@@ -9,6 +9,9 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
 
+ROUNDING = 1e-3
+"""How far beyond one the sum of a row's probabilities may be."""
+
 
 @dataclass(frozen=True, slots=True)
 class NestedScore:
@@ -44,6 +47,10 @@ class NestedScore:
         if not self.uses_uniforms:
             return self.description
         return f"{self.description}, {'' if randomized else 'not '}randomised"
+
+    def upper(self, n_classes: int) -> float | None:
+        """Return a number that no score exceeds; None if there is none."""
+        return None
 
     def needs(self) -> tuple[str, ...]:
         """Return what every guarantee of sets by this score needs besides."""

@@ -73,6 +73,10 @@ class PAS(NestedScore):
         """Return what every guarantee of sets by this score needs besides."""
         return () if self.counted else (PRIOR_ELSEWHERE,)
 
+    def upper(self, n_classes: int) -> float:
+        """Return a number that no score exceeds."""
+        return 0.0
+
     def cited(self) -> tuple[str, ...]:
         """Return what is to be cited for sets by this score besides."""
         return (COUNTED_PRIOR,) if self.counted else ()

@@ -15,7 +15,7 @@ from distfreeuq.conformal.scores.compiled_scores import (
     kernel_scores_of,
     kernel_scores_of_all,
 )
-from distfreeuq.conformal.scores.nested_score import NestedScore
+from distfreeuq.conformal.scores.nested_score import ROUNDING, NestedScore
 from distfreeuq.conformal.scores.tied_labels import places_of_all, places_of_labels
 
 _TIES = ("together", "random")
@@ -132,6 +132,10 @@ class APS(_RankedScore):
         """Check the parameters."""
         self._check_ties()
 
+    def upper(self, n_classes: int) -> float:
+        """Return a number that no score exceeds."""
+        return 1.0 + ROUNDING
+
     @staticmethod
     def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
         return {**fields, "ties": "together"}
@@ -192,6 +196,10 @@ class RAPS(_RankedScore):
     def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
         return {**fields, "ties": "together"}
 
+    def upper(self, n_classes: int) -> float:
+        """Return a number that no score exceeds."""
+        return 1.0 + ROUNDING + self.penalty * max(n_classes - self.k_reg, 0)
+
     def _with_parameters(self) -> str:
         return f"RAPS({self.penalty:g}, {self.k_reg})"
 
@@ -251,6 +259,10 @@ class SAPS(_RankedScore):
     def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
         return {**fields, "ties": "together"}
 
+    def upper(self, n_classes: int) -> float:
+        """Return a number that no score exceeds."""
+        return 1.0 + ROUNDING + self.weight * n_classes
+
     def _with_parameters(self) -> str:
         return f"SAPS({self.weight:g})"
 
@@ -291,6 +303,10 @@ class Rank(_RankedScore):
     def __post_init__(self) -> None:
         """Check the parameters."""
         self._check_ties()
+
+    def upper(self, n_classes: int) -> float:
+        """Return a number that no score exceeds."""
+        return float(n_classes)
 
     @staticmethod
     def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:

@@ -194,6 +194,7 @@ WORDING = {
     "ASSESSED_ELSEWHERE": "rows not used to fit or calibrate the classifier",
     "SETS_ASSESSED_ELSEWHERE": "rows used neither to fit the classifier nor to "
     "calibrate",
+    "SPLIT_AT_RANDOM": "the rows were split at random",
     "PRIOR_ELSEWHERE": "the class proportions of the score were chosen without these "
     "rows",
     "OWN_SCORE": "the score given is a fixed function of a row, its label and its "

@@ -251,6 +251,62 @@ def by_group() -> list[Row]:
     ]
 
 
+def of_many_classes() -> list[Row]:
+    """Return rows for the procedures between one threshold and one per class."""
+    return [
+        Row(
+            "interpolated",
+            lambda: dfu.interpolated_conformal(PROBS, LABELS),
+            "marginal",
+            0.8,
+            {r.EXCHANGEABLE, r.CHOSEN_ELSEWHERE},
+            ["ding2025"],
+        ),
+        Row(
+            "clustered",
+            lambda: dfu.clustered_conformal(PROBS, LABELS, rng=drawn()),
+            "marginal",
+            0.9,
+            {r.EXCHANGEABLE, r.CHOSEN_ELSEWHERE, r.SPLIT_AT_RANDOM},
+            ["ding2023"],
+        ),
+        Row(
+            "rank-calibrated",
+            lambda: dfu.rank_calibrated_conformal(PROBS, LABELS, rng=drawn()),
+            "class-conditional",
+            0.9,
+            {r.LABEL_SHIFT, r.CLASS_EXCHANGEABLE, r.CHOSEN_ELSEWHERE},
+            ["shi2024"],
+        ),
+        Row(
+            "split, PAS",
+            lambda: dfu.split_conformal(PROBS, LABELS, score=dfu.PAS([1, 2, 3])),
+            "marginal",
+            0.9,
+            {r.EXCHANGEABLE, r.CHOSEN_ELSEWHERE, r.PRIOR_ELSEWHERE},
+            SPLIT_BY,
+            upper=0.9 + 1 / 601,
+        ),
+        Row(
+            "split, PAS counted",
+            lambda: dfu.split_conformal(PROBS, LABELS, score=dfu.PAS()),
+            "marginal",
+            0.9,
+            {r.EXCHANGEABLE, r.CHOSEN_ELSEWHERE},
+            SPLIT_BY,
+        ),
+        Row(
+            "split, own score",
+            lambda: dfu.split_conformal(PROBS, LABELS, score=lambda probs: -probs),
+            "marginal",
+            0.9,
+            {r.EXCHANGEABLE, r.CHOSEN_ELSEWHERE, r.OWN_SCORE},
+            SPLIT_BY,
+            upper=0.9 + 1 / 601,
+        ),
+    ]
+
+
 TABLE = [
     Row(
         "split",
@@ -366,6 +422,7 @@ TABLE = [
         confidence=0.85,
     ),
     *by_group(),
+    *of_many_classes(),
     *of_estimators(),
     Row(
         "a region given, without a level",
@@ -517,6 +574,17 @@ STATEMENTS = {
     "region of the weights).",
     "covariate shift, by group": f"{EVERY_GROUP.format('a new target row')}, in finite "
     "samples, if the weights are the true ratio up to scale.",
+    "interpolated": "P(Y in C(X)) >= 0.8 for a new row, in finite samples: 1 - 2 "
+    "alpha, by both thresholds.",
+    "clustered": "P(Y in C(X) | cluster of Y) >= 0.9 for every cluster of classes, in "
+    "finite samples; hence P(Y in C(X)) >= 0.9. By class approximate: nearly so where "
+    "the classes of a cluster have scores alike.",
+    "rank-calibrated": "P(Y in C(X) | Y = y) >= 0.9 for every class y, in finite "
+    f"samples; hence P(Y in C(X)) >= 0.9 {WHATEVER}",
+    "split, PAS": f"{NEW_ROW}and <= {{<=}} if scores are continuous.",
+    "split, PAS counted": f"{NEW_ROW}no upper bound, as the score is made of these "
+    "labels.",
+    "split, own score": f"{NEW_ROW}and <= {{<=}} if scores are continuous.",
     "covariate shift": f"{NEW_TARGET_ROW}, if the weights are the true ratio q(x)/p(x) "
     "up to scale; with estimated weights no finite-sample claim.",
     "covariate shift, confidence": OVER_THE_DRAW.format(0.9)
