@@ -7,6 +7,7 @@
 #ifndef DISTFREEUQ_MIXTURE_H
 #define DISTFREEUQ_MIXTURE_H
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 #include "lanes.h"

@@ -303,6 +303,11 @@ static ptrdiff_t NAMED(reweight_rows)(const REAL *probs, ptrdiff_t K, const doub
                 memcpy(to, row, (size_t)K * sizeof(REAL));
                 continue;
             }
+            if (share[r] < DBL_MIN) { /* whose inverse may be infinite */
+                for (ptrdiff_t k = 0; k < K; k++)
+                    to[k] = (REAL)(factors[k] * (double)row[k] / share[r]);
+                continue;
+            }
             const double scale = 1.0 / share[r];
             PRAGMA(omp simd)
             for (ptrdiff_t k = 0; k < K; k++)

@@ -392,13 +392,21 @@ class Arguments:
         *,
         allow_infinite: bool = False,
         allow_all_zero: bool = False,
+        squared: bool = False,
     ) -> FloatArray:
-        """Return non-negative weights, not all zero unless that is allowed."""
+        """Return non-negative weights, not all zero unless that is allowed.
+
+        The sum of their squares is a number too, if they will be `squared`.
+        """
         must = "non-negative" + ("" if allow_infinite else " finite") + " numbers"
         high = np.inf if allow_infinite else LARGEST
         vector = self.vector(value, parameter, must, length=length, low=0.0, high=high)
-        if length and vector.max() == 0.0 and not allow_all_zero:
+        largest = float(vector.max(initial=0.0))
+        if length and largest == 0.0 and not allow_all_zero:
             self.invalid(parameter, "weights of which some are positive", "all zero")
+        if squared and largest > 0.0 and not 1e-100 <= largest <= 1e100:
+            must = "weights of which the largest is from 1e-100 to 1e100 (multiply all)"
+            self.invalid(parameter, must, f"a largest of {largest:g}")
         return vector
 
     def label_weights(

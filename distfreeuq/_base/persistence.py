@@ -28,6 +28,7 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.arrays import AnyArray, describe, listed, read_only, shortened
 from distfreeuq._base.files import archive, format1
 from distfreeuq._base.files.replacement import target_of
@@ -129,10 +130,8 @@ def save(result: Any, path: str | PathLike[str]) -> None:
         }
         text = json.dumps(document, allow_nan=False).encode()
         if len(text) > _MAX_TEXT:
-            raise InputError(
-                f"Only results whose names take at most {_MAX_TEXT} bytes as text can "
-                f"be saved. Got {len(text)} bytes instead."
-            )
+            must = f"a result whose names take at most {_MAX_TEXT} bytes as text"
+            Arguments("save").invalid("self", must, f"{len(text)} bytes")
         archive.write_array(file, _JSON, np.frombuffer(text, dtype=np.uint8))
 
     archive.write_archive(target, write)
@@ -171,10 +170,9 @@ def _encode(value: Any, arrays: dict[str, AnyArray], depth: int = 0) -> Any:
             for field in dataclasses.fields(value)
         }
         return {"object": _tags[type(value)], "fields": fields}
-    raise InputError(
-        "Only results whose class names are strings, numbers, None or tuples of these "
-        f"can be saved. Got {describe(value)} of type {type(value).__name__} instead."
-    )
+    must = "a result whose class names are strings, numbers, None or tuples of these"
+    got = f"{describe(value)} of type {type(value).__name__}"
+    Arguments("save").invalid("self", must, got)
 
 
 def _check_loadable(value: Any) -> None:
@@ -182,10 +180,11 @@ def _check_loadable(value: Any) -> None:
     try:
         check_state(value)
     except ValueError as error:
-        raise InputError(
-            f"This {type(value).__name__} cannot be saved, as load would refuse it: "
-            f"{error}."
-        ) from None
+        reason = str(error)
+    else:
+        return
+    got = f"a {type(value).__name__} that it would refuse: {reason}"
+    Arguments("save").invalid("self", "a result that load can read", got)
 
 
 # ------------------------------------------------------------------------------ load

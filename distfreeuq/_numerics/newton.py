@@ -24,6 +24,8 @@ _SHORTEST = 1e-10
 _ROUNDING = 1e-13
 # Eigenvalue, relative to the largest, up to which a direction counts as flat.
 _SINGULAR = 1e-11
+# Curvature below it is none: steps along it would be beyond all doubles.
+_FLAT = 1e-150
 
 Evaluate = Callable[[FloatArray], tuple[float, FloatArray]]
 """From parameters (p,) to the loss and its gradient (p,)."""
@@ -47,7 +49,10 @@ class FactoredHessian:
         size = max(float(np.trace(hessian)) / len(hessian), 1e-300)
         self._factor = spd.factor(hessian + size * (free @ free.T))
         self._inverse: FloatMatrix = np.empty((0, 0))
-        if self._factor is None or self._factor.reciprocal_condition <= _SINGULAR:
+        singular = (
+            self._factor is None or self._factor.reciprocal_condition <= _SINGULAR
+        )
+        if singular or size < _FLAT:
             self._factor, self._inverse = None, _pseudo_inverse(hessian)
 
     def solve(self, right: FloatArray) -> FloatArray:
@@ -86,12 +91,14 @@ class FactoredHessian:
 
     def _null(self) -> FloatMatrix:
         values, vectors = np.linalg.eigh(self.hessian)
-        return np.asarray(vectors[:, values <= _SINGULAR * values[-1]])
+        return np.asarray(
+            vectors[:, values <= max(_SINGULAR * float(values[-1]), _FLAT)]
+        )
 
 
 def _pseudo_inverse(matrix: FloatMatrix) -> FloatMatrix:
     values, vectors = np.linalg.eigh(matrix)
-    keep = values > _SINGULAR * max(float(values[-1]), 1e-300)
+    keep = values > max(_SINGULAR * float(values[-1]), _FLAT)
     return np.asarray((vectors[:, keep] / values[keep]) @ vectors[:, keep].T)
 
 

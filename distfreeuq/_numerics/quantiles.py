@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from distfreeuq._base.arguments import LARGEST, SMALLEST, Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, IntArray
@@ -12,6 +13,20 @@ from distfreeuq._kernels import _quantile
 
 SLACK = 1e-12
 """Mass counts as enough from ``level * total - SLACK * total`` on."""
+
+
+def normal_margin(alpha: float) -> float:
+    """Return z with P(|N(0, 1)| > z) = alpha; finite, however small alpha is.
+
+    Examples
+    --------
+    >>> from distfreeuq._numerics.quantiles import normal_margin
+    >>> round(normal_margin(0.05), 4), round(normal_margin(0.0), 4)
+    (1.96, 38.4675)
+    """
+    if alpha > 1e-6:  # to the bit what old files were printed with
+        return float(special.ndtri(1.0 - alpha / 2.0))
+    return -float(special.ndtri(max(alpha / 2.0, SMALLEST)))
 
 
 def conformal_rank(n: int, alpha: float) -> int:

@@ -77,7 +77,7 @@ def read_rows(
         args.invalid("probs", "of at least one row", "no rows")
     weights = None
     if sample_weight is not None:
-        weights = args.weights(sample_weight, "sample_weight", n_rows)
+        weights = args.weights(sample_weight, "sample_weight", n_rows, squared=True)
     return BinningRows(matrix, codes, names, weights)
 
 
@@ -152,7 +152,7 @@ def read_target_weights(
         if region is None and not given.known:
             region = given.region(delta)
         given = identified_weights(args, given)
-    used = args.weights(given, "label_weight", n_classes)
+    used = args.weights(given, "label_weight", n_classes, squared=True)
     if region is None:
         return TargetWeights(used, Box(used, used, True), None, source, 0.0)
     if region.n_classes != n_classes:

@@ -239,7 +239,7 @@ def _binary_radii(
 
 def _ratios(low: FloatArray, high: FloatArray) -> tuple[float, float]:
     """Return the smallest and largest w_1 / w_0 of weights in a box."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ends = low[1] / high[0], high[1] / low[0]
     # 0/0 and inf/inf limit nothing
     return (

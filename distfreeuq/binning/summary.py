@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 # class is shown.
 _MOST_CLASSES = 4
 
+# A number of rows that would be enough is told up to so many.
+_MOST_ROWS = 1e15
+
 # Longest text of a cell; what is longer is cut.
 _MOST_CELL = 44
 
@@ -139,8 +142,11 @@ def _rows_that_would_do(fit: BinningResult) -> str:
             text + ", and more rows would not do while a weight may be 0 or infinite."
         )
     # a radius of 2 is trivial, and 1 is half of it
-    times = float((radius[some] * largest / mass[some]).max() ** 2)
-    needed = math.ceil(times * fit.n)
+    with np.errstate(over="ignore"):
+        times = float((radius[some] * largest / mass[some]).max())
+    if times * times * fit.n > _MOST_ROWS:
+        return text + ", and no sample that anybody has would do."
+    needed = math.ceil(times * times * fit.n)
     digits = 10 ** max(0, len(str(needed)) - 2)
     needed = -(-needed // digits) * digits
     text += (

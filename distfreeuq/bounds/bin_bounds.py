@@ -42,6 +42,8 @@ def subset_level(n_bins: int, n_classes: int, alpha: float) -> float:
 
 def log_quotient(whole: float, part: float) -> float:
     """Return ln(whole / part), also where the quotient exceeds the largest double."""
+    if part == 0.0:  # a level that was divided until nothing was left
+        return math.inf
     quotient = whole / part
     if math.isfinite(quotient):
         return math.log(quotient)

@@ -31,6 +31,8 @@ LARGEST_LOGIT = 1e30
 """Larger logits are refused: their squares and cubes must be numbers."""
 LARGEST_BESIDE_BIAS = 1e5
 """The same where biases are fitted, whose curvature would drown in that of scales."""
+SMALLEST_BESIDE_BIAS = 1e-30
+"""Logits all of which are smaller, and not all zero, are refused: slopes are huge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +198,13 @@ def check_size(
     matrix: FloatMatrix,
     parameter: str = "logits",
     limit: float = LARGEST_LOGIT,
+    least: float = 0.0,
 ) -> None:
-    """Refuse logits that are too large for the arithmetic of a fit."""
-    largest = max(matrix.max(initial=0.0), -matrix.min(initial=0.0))
+    """Refuse logits that are too large for the arithmetic of a fit, or too small."""
+    largest = float(max(matrix.max(initial=0.0), -matrix.min(initial=0.0)))
+    if 0.0 < largest < least:
+        must = f"zero, or of at least {least:g} somewhere (multiply all by one number)"
+        args.invalid(parameter, must, f"a largest absolute value of {largest:g}")
     if largest <= limit:
         return
     row, column = np.argwhere(np.abs(matrix) > limit)[0]

@@ -53,6 +53,8 @@ def fit_binary(rows: CalibrationRows, ridge: float, smoothing: bool) -> LinearMa
 
     def evaluate(theta: FloatArray) -> tuple[float, FloatArray]:
         sums = logistic_sums(design, targets, weights[:, None], theta[None, :])[0]
+        if ridge == 0.0:  # of steps so long that their squares overflow too
+            return float(sums[0]), sums[1:]
         away = theta - _NEUTRAL
         loss = float(sums[0]) + 0.5 * ridge * float(away @ away)
         return loss, sums[1:] + ridge * away

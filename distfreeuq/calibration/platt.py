@@ -14,6 +14,7 @@ from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, flag, floats, real, require
 from distfreeuq.calibration.data import (
     LARGEST_BESIDE_BIAS,
+    SMALLEST_BESIDE_BIAS,
     CalibrationRows,
     check_size,
     read_new_logits,
@@ -248,7 +249,7 @@ def read_platt_options(
     args: Arguments, rows: CalibrationRows, *, ridge: float, smoothing: bool
 ) -> PlattOptions:
     """Check the options of a fit to these rows, and the rows' size."""
-    check_size(args, rows.logits, limit=LARGEST_BESIDE_BIAS)
+    check_size(args, rows.logits, limit=LARGEST_BESIDE_BIAS, least=SMALLEST_BESIDE_BIAS)
     ridge = read_ridge(args, ridge)
     smoothing = args.flag(smoothing, "smoothing")
     if smoothing and rows.n_classes > 2:

@@ -225,14 +225,16 @@ def coefficients(
     (NaN) give NaN.
     """
     quantile = float(special.ndtri(0.5 + 0.5 * LEVEL))
-    if positive:
-        error = std_err / estimates
-        z = np.log(estimates / null) / error
-        low = estimates * np.exp(-quantile * error)
-        high = estimates * np.exp(quantile * error)
-    else:
-        z = (estimates - null) / std_err
-        low, high = estimates - quantile * std_err, estimates + quantile * std_err
+    # errors of 0 and beyond all doubles have tests and intervals in the limit
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if positive:
+            error = std_err / estimates
+            z = np.log(estimates / null) / error
+            low = estimates * np.exp(-quantile * error)
+            high = estimates * np.exp(quantile * error)
+        else:
+            z = (estimates - null) / std_err
+            low, high = estimates - quantile * std_err, estimates + quantile * std_err
     return {
         "estimate": estimates,
         "std_err": std_err,

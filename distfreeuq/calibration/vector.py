@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from distfreeuq._base.arguments import LARGEST, Arguments
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, BoolArray, FloatArray, FloatMatrix
-from distfreeuq._base.arrays import listed, read_only
+from distfreeuq._base.arrays import describe, listed, read_only
 from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, floats, real
@@ -19,6 +19,7 @@ from distfreeuq._numerics.newton import FactoredHessian
 from distfreeuq._numerics.sampled_newton import NEAR, minimize_from_sample
 from distfreeuq.calibration.data import (
     LARGEST_BESIDE_BIAS,
+    SMALLEST_BESIDE_BIAS,
     CalibrationRows,
     check_size,
     read_new_logits,
@@ -217,7 +218,7 @@ def read_vector_options(
     args: Arguments, rows: CalibrationRows, *, ridge: float
 ) -> VectorOptions:
     """Check the options of a fit to these rows, and the rows' size."""
-    check_size(args, rows.logits, limit=LARGEST_BESIDE_BIAS)
+    check_size(args, rows.logits, limit=LARGEST_BESIDE_BIAS, least=SMALLEST_BESIDE_BIAS)
     return VectorOptions(read_ridge(args, ridge))
 
 
@@ -238,8 +239,11 @@ def fit_vector(rows: CalibrationRows, options: VectorOptions) -> VectorResult:
 
 def read_ridge(args: Arguments, value: float) -> float:
     """Return a penalty, zero for none."""
-    must = "a non-negative finite number"
-    return args.number(value, "ridge", must, low=0.0, high=LARGEST)
+    must = "0, or a number from 1e-100 to 1e12"
+    ridge = args.number(value, "ridge", must, low=0.0, high=1e12)
+    if 0.0 < ridge < 1e-100:
+        args.invalid("ridge", must, describe(ridge))
+    return ridge
 
 
 def warn_diverged(rows: CalibrationRows, diverged: BoolArray) -> None:

@@ -242,7 +242,7 @@ def weigh_rows(
     if isinstance(ratio, DensityRatioResult):
         return _by_result(args, rows, ratio)
     if not is_method:
-        given = args.weights(ratio, "ratio", rows.n_given)[rows.kept]
+        given = args.weights(ratio, "ratio", rows.n_given, squared=True)[rows.kept]
         if given.max() == 0.0:
             args.invalid("ratio", "positive for a row that calibrates", "all zero")
         return RowWeights(given, None, None, "known")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distfreeuq._base import class_labels
-from distfreeuq._base.arguments import LARGEST, SMALLEST, Arguments
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
     Classes,
@@ -211,8 +211,8 @@ def _read_grid(
 ) -> FloatArray | None:
     if value is None:
         return None
-    must = "a positive number" + ("" if only_one else ", or several")
-    numbers = args.numbers(value, option, must, low=SMALLEST, high=LARGEST)
+    must = "a number from 1e-12 to 1e12" + ("" if only_one else ", or several")
+    numbers = args.numbers(value, option, must, low=1e-12, high=1e12)
     if numbers.size == 0 or (only_one and numbers.size > 1):
         args.invalid(option, must, f"{numbers.size} numbers")
     return numbers

@@ -11,6 +11,7 @@ from scipy import special
 from distfreeuq._base.array_types import FloatArray
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, proportion, real
+from distfreeuq._numerics.quantiles import normal_margin
 
 RARE = 20.0
 """Ratio from which on the source counts as having almost no data."""
@@ -88,7 +89,7 @@ def auc_interval(
     area = float(above_source.mean())
     variance = _variance(above_source) / n_t + _variance(above_target) / n_s
     variance *= 2.0 if cross_fitted else 1.0
-    z = float(special.ndtri(1.0 - alpha / 2.0))
+    z = normal_margin(alpha)
     if variance > 0.0:
         half = z * np.sqrt(variance) / (area * (1.0 - area))
         center = special.logit(area)

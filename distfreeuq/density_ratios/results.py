@@ -31,7 +31,6 @@ from distfreeuq.density_ratios.discriminators import (
 from distfreeuq.density_ratios.gaussian_kernels import KernelRatio
 from distfreeuq.density_ratios.nearest_neighbors import NeighborRatio
 from distfreeuq.density_ratios.weight_pipeline import STAGES, Conditioning
-from distfreeuq.exceptions import InputError
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import Result
 
@@ -237,16 +236,7 @@ class DensityRatioResult(Result):
         return plots.density_ratio_weights(self, ax=ax)
 
     def _check_savable(self) -> None:
-        own = self.model
-        if isinstance(own, DiscriminatorRatio) and isinstance(
-            own.discriminator, UserDiscriminator
-        ):
-            raise InputError(
-                f"A density ratio by your own {self.method} cannot be saved: what that "
-                "object is made of is unknown here, and files without pickle hold "
-                "arrays and text only. Save your estimator its own way, and the "
-                "weights as arrays."
-            )
+        check_savable(self)
 
 
 def weights_by_ratio(
@@ -263,8 +253,9 @@ def check_savable(ratio: DensityRatioResult) -> None:
     if isinstance(own, DiscriminatorRatio) and isinstance(
         own.discriminator, UserDiscriminator
     ):
-        raise InputError(
-            f"A density ratio by your own {ratio.method} cannot be saved: what that "
-            "object is made of is unknown here, and files without pickle hold arrays "
-            "and text only. Save your estimator its own way, and the weights as arrays."
+        must = (
+            "made of arrays and text, all that files without pickle hold (save "
+            "your estimator its own way, and the weights as arrays)"
         )
+        got = f"a density ratio by your own {ratio.method}, which"
+        Arguments("save").invalid("self", must, f"{got} cannot be saved")

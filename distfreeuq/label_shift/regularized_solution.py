@@ -85,6 +85,10 @@ def minimize_regularized(c: FloatMatrix, b: FloatArray, delta: float) -> FloatAr
         low -= 10.0
     while ratio(high) < delta and high < 700.0:
         high += 10.0
+    if ratio(low) >= delta:  # at the smallest t, or the largest, that a double holds
+        return theta(math.exp(low))
+    if ratio(high) <= delta:
+        return theta(math.exp(high))
     return theta(math.exp(brentq(lambda x: ratio(x) - delta, low, high, xtol=1e-14)))
 
 

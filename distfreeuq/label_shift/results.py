@@ -38,7 +38,6 @@ from distfreeuq._base.stored_state import (
 )
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.sample_weights import effective_sizes
-from distfreeuq.exceptions import InputError
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.label_shift import guarantees
 from distfreeuq.label_shift.bcts import BiasCorrectedTemperature
@@ -292,18 +291,19 @@ class LabelShiftResult(Result):
 
     def _identified(self) -> WeightSolution:
         if self.solution is None:
-            raise InputError(
-                f"{self.method} has no weights here: its confusion matrix is singular. "
-                "rlls and mlls estimate weights nevertheless; region() still holds, "
-                "and so does label_shift_conformal with robust=True."
+            must = (
+                "of predictions that tell the classes apart, or there are no weights "
+                "(rlls and mlls estimate some nevertheless; region() still holds, and "
+                "so does label_shift_conformal with robust=True)"
             )
+            Arguments("bbse").invalid("probs", must, "a singular confusion matrix")
         return self.solution
 
     @property
     def kappa(self) -> float:
         """Largest weight over the smallest that is not zero."""
         w = self.label_weight
-        return float(np.inf if np.isinf(w).any() else w.max() / w[w > 0].min())
+        return np.inf if np.isinf(w).any() else float(w.max()) / float(w[w > 0].min())
 
     @property
     def ess(self) -> float | None:
@@ -524,11 +524,9 @@ class LabelShiftResult(Result):
         a shift of the labels or by any other; drift that leaves them as they are is not
         seen.
         """
-        if self.shift_test is None or self.confusion is None:
-            raise InputError(
-                "Known priors come without samples: there is nothing to test."
-            )
         args = Arguments("LabelShiftResult.test")
+        if self.shift_test is None or self.confusion is None:
+            args.invalid("self", "made of samples", "known priors: nothing to test")
         n_draws = args.count(n_draws, "n_draws", low=1)
         if rng is None and n_draws == self.shift_test.n_draws:
             return self.shift_test

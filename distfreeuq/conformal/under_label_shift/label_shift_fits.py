@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -57,6 +58,9 @@ from distfreeuq.label_shift.results import LabelShiftResult
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# A number of rows that would be enough is told up to so many.
+_MOST_ROWS = 1e15
 
 
 @register("label-shift-conformal")
@@ -442,6 +446,13 @@ def _result(
     )
 
 
+def _rows_enough(weights: FloatArray, largest: float, alpha: float) -> float:
+    """Return how many rows of these weights a class of the largest weight needs."""
+    scale = max(largest, float(weights.max(initial=0.0)))
+    mean = float((weights / scale).mean()) if weights.size else 0.0
+    return (largest / scale) * (1.0 - alpha) / alpha / mean if mean > 0 else math.inf
+
+
 def _finite(weights: FloatArray) -> FloatArray:
     """Return the weights of the calibration rows: an infinite one has no rows."""
     return np.where(np.isinf(weights), 0.0, weights)
@@ -509,9 +520,9 @@ def _warn_infinite(
         f"too few calibration rows for alpha={alpha:g}: every set will hold {named}."
     )
     if weights is not None and pac_method is None:
-        mean = float(weights[calibration.labels].mean()) if calibration.n else 0.0
-        largest = float(weights[always].max())
-        if mean > 0:
-            enough = int(np.ceil(largest * (1.0 - alpha) / alpha / mean))
-            message += f" About {enough} rows like these would be enough."
+        enough = _rows_enough(
+            weights[calibration.labels], float(weights[always].max()), alpha
+        )
+        if enough < _MOST_ROWS:
+            message += f" About {math.ceil(enough)} rows like these would be enough."
     warn_small(message)

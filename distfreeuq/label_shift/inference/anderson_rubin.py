@@ -17,6 +17,8 @@ from distfreeuq.label_shift.confusion import Confusion
 # Added to the covariance, relatively: at w = 1 the residual and its covariance both
 # vanish along (1, ..., 1).
 _RIDGE = 1e-12
+# And absolutely, as one class alone has no noise at all.
+_NO_NOISE = 1e-200
 
 # A weight that may be as large as this is reported as unbounded.
 _FAR = 1e6
@@ -36,13 +38,13 @@ class AndersonRubin:
         """Return C w - mu and its covariance matrix S(w)."""
         cw = self.c @ w
         noise = (np.diag(self.c @ w**2) - np.outer(cw, cw)) / self.n + self.target
-        noise[np.diag_indices_from(noise)] += _RIDGE * np.trace(noise)
+        noise[np.diag_indices_from(noise)] += _RIDGE * np.trace(noise) + _NO_NOISE
         return cw - self.mu, noise
 
     def statistic(self, w: FloatArray) -> float:
         """Return the statistic at w, chi-squared in the limit at the true weights."""
-        residual, noise = self._residual(w)
-        return float(residual @ np.linalg.solve(noise, residual))
+        scores = self.scores(w)
+        return float(scores @ scores)
 
     def limit(self, alpha: float) -> float:
         """Return what the statistic exceeds with probability alpha, in the limit."""
@@ -53,9 +55,15 @@ class AndersonRubin:
         from scipy.linalg import solve_triangular
 
         residual, noise = self._residual(w)
-        return np.asarray(
-            solve_triangular(np.linalg.cholesky(noise), residual, lower=True)
-        )
+        try:
+            root = np.linalg.cholesky(noise)
+        except np.linalg.LinAlgError:  # by rounding, where weights differ very much
+            values, vectors = np.linalg.eigh(noise)
+            least = _RIDGE * float(np.abs(values).max()) + _NO_NOISE
+            return np.asarray(
+                (vectors.T @ residual) / np.sqrt(np.maximum(values, least))
+            )
+        return np.asarray(solve_triangular(root, residual, lower=True))
 
     def smallest(self, start: FloatArray, fixed: int | None = None) -> FloatArray:
         """Return the w >= 0 with the smallest statistic, one weight held if `fixed`.

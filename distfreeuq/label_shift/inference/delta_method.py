@@ -6,10 +6,10 @@ For BBSE and RLLS the covariance is here, for MLLS in `likelihood_delta_method`.
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._numerics.gram_sums import gram
+from distfreeuq._numerics.quantiles import normal_margin
 from distfreeuq.label_shift.confusion import Confusion
 
 
@@ -87,6 +87,8 @@ def normal_intervals(
     """Return center -+ z std_err cut off at zero, shape (K, 2); [0, inf) if unknown."""
     if center is None:
         center = np.zeros(std_err.size)
-    margin = float(special.ndtri(1.0 - alpha / 2.0)) * std_err
-    ends = np.column_stack([center - margin, center + margin])
-    return np.asarray(np.maximum(ends, 0.0))
+    margin = normal_margin(alpha) * std_err
+    with np.errstate(invalid="ignore"):  # an infinite estimate, of infinite error
+        ends = np.column_stack([center - margin, center + margin])
+    ends[:, 1] = np.nan_to_num(ends[:, 1], nan=np.inf, posinf=np.inf)
+    return np.asarray(np.maximum(np.nan_to_num(ends, nan=0.0, posinf=np.inf), 0.0))

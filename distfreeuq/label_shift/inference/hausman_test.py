@@ -28,6 +28,9 @@ from distfreeuq.label_shift.data import Samples
 # Sets of labels that are drawn, and from so many source rows on, fewer of them.
 _N_DRAWS, _MANY_ROWS, _FEWER_DRAWS = 199, 20_000, 99
 
+# Share of the source rows, beside the largest weight, below which their mass is none.
+_NO_MASS = 1e-100
+
 # Seed of the draws: a fit prints the same p-value whenever it is made.
 _SEED = 19_781_127
 
@@ -102,7 +105,7 @@ def compare_estimates(
     n, k = g.shape
     n_draws = _N_DRAWS if n <= _MANY_ROWS else _FEWER_DRAWS
     mean = column_sums(g, None) / n
-    norm = float(mean @ weight)
+    norm = max(float(mean @ weight), _NO_MASS * float(weight.max()))
     w = weight / norm if norm > 0 else np.ones(k)
     if not np.ptp(w[mean > 0]) > 1e-12:
         return HausmanTest(read_only(np.zeros(k)), 1.0, n_draws)

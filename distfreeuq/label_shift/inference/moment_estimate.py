@@ -38,6 +38,10 @@ PSEUDO_ROWS = 10.0
 # posteriors are taken: none of them is then constant.
 _FLOOR = 1.0
 
+# A density, or a whole matrix, below it counts as none: its inverse, squared, would
+# exceed the largest double.
+_NO_MASS = 1e-100
+
 # Singular values below this, relative to the largest, are zero.
 _RANK = 1e-12
 
@@ -342,6 +346,8 @@ def _invert(conditional: FloatMatrix, here: BoolArray) -> tuple[FloatMatrix, Boo
 
 def _inverse_matrix(matrix: FloatMatrix) -> FloatMatrix:
     """Return the inverse; the pseudo-inverse, which costs more, if singular."""
+    if np.abs(matrix).max(initial=0.0) < _NO_MASS:
+        return np.zeros_like(matrix)
     try:
         inverse = np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
@@ -375,14 +381,15 @@ def _ratio(q: FloatArray, p: FloatArray) -> FloatArray:
 
 
 def _inverse_of(density: FloatArray) -> FloatArray:
-    """Return 1 / density, 0 where there is no mass."""
+    """Return 1 / density, 0 where there is no mass to speak of."""
     out = np.zeros(density.shape)
-    np.divide(1.0, density, out=out, where=density > 0)
+    np.divide(1.0, density, out=out, where=density > _NO_MASS)
     return out
 
 
 def _onto_simplex(x: FloatArray) -> FloatArray:
     """Return the nearest point of the simplex."""
+    x = x - x.max()  # which changes nothing, but for digits of large numbers
     down = np.sort(x)[::-1]
     excess = (np.cumsum(down) - 1.0) / np.arange(1, x.size + 1)
     last = int(np.flatnonzero(down > excess)[-1])

@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq._numerics.quantiles import normal_margin
 from distfreeuq.label_shift.inference.moment_estimate import MomentEstimate
 
 
@@ -25,7 +25,7 @@ def score_ends(estimate: MomentEstimate, alpha: float) -> FloatMatrix:
     A class that is not told from others has [0, 1 / lower end of p_k], since q_k <= 1;
     one without source rows has [0, inf).
     """
-    z = float(special.ndtri(1.0 - alpha / 2.0))
+    z = normal_margin(alpha)
     told, here = _told(estimate, z), estimate.counts > 0
     p = np.where(here, estimate.source_prior, 1.0)
     low, high = _share_ends(estimate, z)

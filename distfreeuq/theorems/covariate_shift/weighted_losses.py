@@ -11,6 +11,7 @@ import numpy as np
 from distfreeuq import bounds, metrics, scenarios
 from distfreeuq._base.array_types import BoolArray, FloatArray, IntArray
 from distfreeuq._numerics.sample_weights import effective_sample_size
+from distfreeuq.bounds import unchecked
 from distfreeuq.references import (
     COVARIATE_SHIFT,
     INPUTS_OVERLAP,
@@ -230,7 +231,8 @@ def _limit(laws: RandomLaws, losses: FloatArray, a: float, broken: str | None) -
         divergence = bounds.renyi_divergence(laws.q, laws.p, a)
     loss_bound = 0.5 * laws.loss_bound if broken == "loss" else laws.loss_bound
     risk = max(float(laws.q @ losses), 1e-12)  # for a < 1 it is a divisor
-    return bounds.importance_variance(
+    # unchecked, as a broken variant has losses above their bound
+    return unchecked.importance_variance(
         divergence, risk, exponent=a, loss_bound=loss_bound
     )
 

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._version import __version__
 from distfreeuq.exceptions import InputError
 from distfreeuq.theorems.engine import registry
@@ -229,7 +230,5 @@ def as_search_document(result: SearchResult) -> dict[str, Any]:
 def _writable(path: Path, command: str) -> None:
     """Raise, before minutes of simulation, if the file could not be written."""
     if path.is_dir() or not path.parent.is_dir():
-        raise InputError(
-            f"The 'json' option of {command} must be a file name in an existing "
-            f"folder. Got {str(path)!r} instead."
-        )
+        must = "a file name in an existing folder"
+        Arguments(command).invalid("json", must, repr(str(path)))

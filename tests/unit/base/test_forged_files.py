@@ -228,5 +228,5 @@ def test_one_object_in_the_place_of_another_is_refused(name, field, other, tmp_p
     with pytest.raises(dfu.InputError, match="its content is not understood"):
         dfu.load(path)
     swapped = dataclasses.replace(fit, **{field: getattr(fit, other)})
-    with pytest.raises(dfu.InputError, match="as load would refuse it"):
+    with pytest.raises(dfu.InputError, match="that it would refuse"):
         swapped.save(path)

@@ -227,7 +227,7 @@ def test_a_users_estimator_is_not_saved(tmp_path):
     x = np.arange(20.0)
     ratio = dfu.density_ratio(x, x + 1, method=Constant(), rng=0)
     result = dfu.covariate_shift_conformal(np.full(20, 0.7), [1] * 20, ratio, rng=0)
-    with pytest.raises(dfu.InputError, match="your own Constant cannot be saved"):
+    with pytest.raises(dfu.InputError, match="Constant, which cannot be saved"):
         result.save(tmp_path / "fit.npz")
 
 

@@ -102,7 +102,7 @@ def test_everything_found_is_written(registered, tmp_path, capsys):
 
 def test_a_file_that_cannot_be_written_is_refused_at_once(tmp_path, capsys):
     assert main(["verify", "--json", str(tmp_path / "no" / "where.json")]) == 2
-    assert "'json' option of verify" in capsys.readouterr().err
+    assert "'json' parameter of verify" in capsys.readouterr().err
 
 
 def test_thorough_is_passed_on(registered, tmp_path, capsys):
