@@ -16,16 +16,16 @@ SLACK = 1e-12
 
 
 def normal_margin(alpha: float) -> float:
-    """Return z with P(|N(0, 1)| > z) = alpha; finite, however small alpha is.
+    """Return z with P(|N(0, 1)| > z) = alpha; positive and finite at every alpha.
 
     Examples
     --------
     >>> from distfreeuq._numerics.quantiles import normal_margin
     >>> round(normal_margin(0.05), 4), round(normal_margin(0.0), 4)
-    (1.96, 38.4675)
+    (1.96, 38.4674)
     """
     if alpha > 1e-6:  # to the bit what old files were printed with
-        return float(special.ndtri(1.0 - alpha / 2.0))
+        return max(float(special.ndtri(1.0 - alpha / 2.0)), 1e-16)
     return -float(special.ndtri(max(alpha / 2.0, SMALLEST)))
 
 

@@ -109,6 +109,7 @@ def test_calibrators(calibrator, seed):
     works_or_names_a_parameter(call)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimate", [dfu.bbse, dfu.rlls, dfu.mlls])
 @given(seed=seeds)
 @extreme
