@@ -144,13 +144,11 @@ def searched(names: list[str]) -> list[str]:
         if name in registry.names():
             chosen.append(name)
             continue
-        try:
-            several = registry.family(name)
-        except InputError as error:
-            raise InputError(f"There is no theorem {name!r} either. {error}") from None
+        several = registry.family(name)
         having = [one for one in several if registry.get(one).designs is not None]
         if not having:
-            raise InputError(f"No theorem of the family {name!r} declares designs.")
+            must = "of a family in which some theorem declares designs"
+            Arguments("search").invalid("name", must, repr(name))
         chosen += having
     return list(dict.fromkeys(chosen))
 

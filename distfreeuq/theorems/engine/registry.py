@@ -6,7 +6,6 @@ from importlib import import_module
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.arrays import describe
-from distfreeuq.exceptions import InputError
 from distfreeuq.theorems.engine.experiment import Theorem
 
 FAMILIES = {
@@ -207,9 +206,8 @@ def family(name: str) -> tuple[str, ...]:
     families = dict.fromkeys(one.family for one in several)
     asked = [one for one in families if one.replace(" ", "-") == name.replace(" ", "-")]
     if not asked:
-        raise InputError(
-            f"There is no family {describe(name)}. There are: {', '.join(families)}."
-        )
+        must = f"a theorem, or one of the families {', '.join(families)}"
+        Arguments("search").invalid("name", must, describe(name))
     return tuple(one.name for one in several if one.family == asked[0])
 
 
