@@ -23,6 +23,7 @@ from distfreeuq.assessment.guarantees import valid_p_value
 from distfreeuq.assessment.interval_rules import (
     WITHOUT_INTERVAL,
     enough_events,
+    enough_hits,
     exact_share,
     near_noise,
     usable,
@@ -113,7 +114,9 @@ def assess(
     are drawn together. The p-value is then the larger of two, and asymptotic: the
     simulation above, and random signs of w (hit - confidence). If moreover the
     confidence is the probability of being right given the weight too, and the weights
-    depend on the inputs alone, it is valid at any sample size.
+    depend on the inputs alone, it is valid at any sample size. Where fewer than 20 rows
+    are right, or wrong, in effect, it rejects too often: nothing is claimed of it, and
+    the table does not print it.
 
     The bootstrap draws rows; bins stay as they are. Its intervals are approximate.
     There is none where simulations found that they cover too seldom: for maxima over
@@ -202,7 +205,7 @@ def assess(
         if sample_weight is None
         else effective_sample_size(rows.weights),
         classes=rows.classes,
-        guarantee=valid_p_value(n_sim, weighted),
+        guarantee=valid_p_value(n_sim, weighted, enough_hits(measures)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from distfreeuq.assessment.interval_rules import MIN_EVENTS
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.references import (
     ASSESSED_ELSEWHERE,
@@ -12,10 +13,15 @@ from distfreeuq.references import (
 )
 
 
-def valid_p_value(n_sim: int, weighted: bool) -> Guarantee | NoGuarantee:
-    """Return the claim about the p-value of the Monte Carlo test."""
+def valid_p_value(n_sim: int, weighted: bool, enough: bool) -> Guarantee | NoGuarantee:
+    """Return the claim about the p-value of the Monte Carlo test.
+
+    With weights there is one where right and wrong rows both are `enough`.
+    """
     if n_sim == 0:
         return NoGuarantee("no test of calibration was asked for (n_sim=0)")
+    if weighted and not enough:
+        return TOO_FEW_EVENTS
     if weighted:
         return Guarantee(
             statement=(
@@ -38,6 +44,10 @@ def valid_p_value(n_sim: int, weighted: bool) -> Guarantee | NoGuarantee:
     )
 
 
+TOO_FEW_EVENTS = NoGuarantee(
+    f"right or wrong rows are fewer than {MIN_EVENTS} in effect, with which the "
+    "weighted test of calibration rejects too often"
+)
 BOOTSTRAPPED = NoGuarantee(
     "bootstrap intervals are approximate, and hold in the limit of many rows only"
 )

@@ -18,7 +18,7 @@ from distfreeuq.assessment.interval_rules import (
     WITHOUT_INTERVAL,
 )
 from distfreeuq.assessment.measures import BIASED
-from distfreeuq.guarantees import at_most
+from distfreeuq.guarantees import Guarantee, at_most
 from distfreeuq.metrics.titles import TITLES
 
 if TYPE_CHECKING:
@@ -53,8 +53,9 @@ def _facts(result: AssessmentResult) -> list[tuple[str, str]]:
     if result.ess < result.n:
         facts.append(("Effective sample size", f"{result.ess:.1f}"))
     if result.test is not None:
+        given = isinstance(result.guarantee, Guarantee)
         facts += [
-            ("Test of calibration, p-value", _p_value(result.test)),
+            ("Test of calibration, p-value", _p_value(result.test) if given else _DASH),
             ("ECE if calibrated, mean", f"{result.test.null_mean:.4f}"),
         ]
     return facts
@@ -175,6 +176,8 @@ def _small_error(result: AssessmentResult) -> str:
         much += f", and below {NEAR_ZERO:g} times no interval of it is known to cover"
     if result.test is None:
         return f"{much}. Ask for the test, n_sim."
+    if not isinstance(result.guarantee, Guarantee):
+        return f"{much}."
     return f"{much}. The test tells whether all of it may be."
 
 

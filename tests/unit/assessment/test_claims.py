@@ -180,3 +180,26 @@ def test_target_labels_are_a_reference_only():
         "a reference, no lower bound: the calibrator minimises a loss, not the ECE, on "
         "rows of its own."
     )
+
+
+@pytest.mark.parametrize(("n_wrong", "given"), [(19, False), (20, True)])
+@pytest.mark.parametrize("right", [True, False])
+def test_the_weighted_test_is_not_given_with_few_right_or_wrong_rows(
+    n_wrong, given, right
+):
+    """With fewer than five wrong rows its level was 24 % to 36 % at nominal 5 %."""
+    n = 200
+    labels = (np.arange(n) >= n_wrong).astype(int)
+    labels = labels if right else 1 - labels
+    weights = np.ones(n)
+    weights[n // 2] = 0.5  # unequal, and the few rows all of one weight
+    options = {"predicted": np.ones(n, dtype=int), "n_sim": 19, "rng": 0}
+    result = dfu.assess(np.full(n, 0.9), labels, sample_weight=weights, **options)
+    facts = dict(result.summary().page.facts)
+    assert (facts["Test of calibration, p-value"] != "-") == given
+    assert isinstance(result.guarantee, dfu.Guarantee) == given
+    if not given:
+        assert result.guarantee.reason.startswith("right or wrong rows are fewer than")
+    # without weights it is exact, however few they are
+    exact = dfu.assess(np.full(n, 0.9), labels, **options)
+    assert exact.guarantee.finite_sample

@@ -361,8 +361,11 @@ def test_weighted_p_value_by_enumeration():
     )
     assert result["ece"] == pytest.approx(0.5)
     assert result.test.p_value == 1.0
-    assert not result.guarantee.finite_sample
-    assert "calibrated on the target" in result.guarantee.statement
+    assert not result.guarantee  # from two rows
+    p, labels = [0.75] * 80, [0, 1] * 40
+    many = dfu.assess(p, labels, sample_weight=[3, 1] * 40, n_sim=9, rng=0)
+    assert not many.guarantee.finite_sample
+    assert "calibrated on the target" in many.guarantee.statement
 
 
 def test_equal_weights_leave_the_exact_test():
