@@ -23,9 +23,9 @@ ERRORS = frozenset({"ece", "overconfident_ece", "debiased_ece"})
 NEAR_ZERO = 4.0
 
 # Wrong rows, or rows on which two classifiers differ, from which on means of scores
-# were seen to be covered about as often as they should be. So many also for the weighted
-# test of calibration: with fewer than five its level was 24% to 36% at nominal 5%, with
-# five to twenty 2% to 9%, with more 3% to 8%.
+# were seen to be covered about as often as they should be. So many for the weighted
+# test of calibration too: with fewer than five its level was 24% to 36% at nominal 5%,
+# with five to twenty 2% to 9%, with more 3% to 8%.
 MIN_EVENTS = 20
 
 

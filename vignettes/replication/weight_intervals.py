@@ -142,12 +142,14 @@ def measure(
     rng = np.random.default_rng(seed)
     held = {name: np.zeros((draws, k), dtype=bool) for name in ESTIMATORS}
     expected = np.empty((draws, k))
+    seen = np.empty(draws, dtype=bool)
     width = {name: [] for name in ESTIMATORS}
     for i in range(draws):
         p, q = priors.draw(rng, k, n)
         source, labels = population.sample(rng, p, n)
         target, _ = population.sample(rng, q, m)
         expected[i] = n * p
+        seen[i] = np.bincount(labels, minlength=k).all()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", dfu.DistFreeWarning)
             for name, estimate in ESTIMATORS.items():
@@ -164,6 +166,7 @@ def measure(
         # P(so few hits or fewer) if intervals covered what is asked
         chance = stats.binom.cdf(hits, looked, ASKED)[looked > 0]
         others = held[name][~enough]
+        where_seen = held[name][seen][enough[seen]]
         lines.append(
             {
                 "proportions": priors.name,
@@ -171,6 +174,7 @@ def measure(
                 "m": m,
                 "intervals": name,
                 "mean": round(float(hits.sum() / looked.sum()), 4),
+                "all classes seen": round(float(where_seen.mean()), 4),
                 "worst class": round(float(share.min()), 4),
                 "below .93": int((chance < DOUBT / len(chance)).sum()),
                 "scarce classes": round(float(others.mean()), 4)
@@ -198,7 +202,8 @@ def run(folder: Path, quick: bool = False) -> list[Section]:
     text = f"""
     Nominal level {NOMINAL}. 'mean' and 'worst class' are shares of intervals that held
     their weight, of classes with {ENOUGH} source rows or more on average;
-    'scarce classes' those of the others. 'below .93': classes of which that was refuted
+    'all classes seen' is the mean over the draws in which every class has a source row,
+    which the intervals need; 'scarce classes' those of the others. 'below .93': classes of which that was refuted
     at an error of {DOUBT} for the line.
     """
     return [
