@@ -203,8 +203,8 @@ def run(folder: Path, quick: bool = False) -> list[Section]:
     Nominal level {NOMINAL}. 'mean' and 'worst class' are shares of intervals that held
     their weight, of classes with {ENOUGH} source rows or more on average;
     'all classes seen' is the mean over the draws in which every class has a source row,
-    which the intervals need; 'scarce classes' those of the others. 'below .93': classes of which that was refuted
-    at an error of {DOUBT} for the line.
+    which the intervals need; 'scarce classes' those of the others. 'below .93': classes
+    of which that was refuted at an error of {DOUBT} for the line.
     """
     return [
         Section(
