@@ -450,7 +450,10 @@ def capped_given_calibration(
         kind="training-conditional",
         lower=1.0 - alpha,
         confidence=confidence,
-        reference=f"{VOVK_2012}, Prop. 2a, union over classes; {_CAPPED}",
+        reference=(
+            f"{VOVK_2012}, Prop. 2a, union over classes; {CLOPPER_PEARSON_1934} for "
+            "caps of the proportions; stratified means (theory page, 5.1)"
+        ),
         assumptions=(*_LABEL_SHIFT, TWO_SAMPLES, FITTED_ELSEWHERE),
     )
 

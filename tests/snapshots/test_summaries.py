@@ -60,6 +60,25 @@ def test_split_conformal_by_group():
     assert_matches("coverage_by_group", str(evaluated))
 
 
+def test_label_shift_sets_with_estimated_weights():
+    sharp = rows(400, K) + 2.0 * np.eye(K)[np.arange(400) % K]
+    sharp /= sharp.sum(axis=1, keepdims=True)
+    labels = (np.arange(400) + (np.arange(400) % 7 == 0)) % K
+    estimate = dfu.bbse(sharp, labels, sharp[np.arange(400) % 5 > 0])
+    for name, options in {
+        "robust": {"robust": True},
+        "directional": {"robust": "directional"},
+        "with_confidence": {"confidence": 0.9},
+    }.items():
+        result = dfu.label_shift_conformal(
+            sharp, labels, estimate, score="lac", **options
+        )
+        assert_matches(f"label_shift_conformal_{name}", str(result))
+    for claim in ("finite-sample", "combined"):
+        chosen = dfu.prediction_sets(sharp, labels, estimate, score="lac", claim=claim)
+        assert_matches(f"chosen_sets_{claim.replace('-', '_')}", str(chosen))
+
+
 def test_prediction_sets():
     assert_matches("prediction_sets", str(fit().predict(PROBS)))
 

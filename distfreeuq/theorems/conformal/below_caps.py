@@ -319,7 +319,7 @@ COVERAGE = Theorem(
 PAC = Theorem(
     name="capped-pac",
     title="Coverage given all rows, with estimated weights",
-    reference=f"stratified sets (theory page, 4.11); {VOVK_2012}, Prop. 2a",
+    reference=f"stratified means (theory page, 5.1); {VOVK_2012}, Prop. 2a",
     statement=(
         "With probability >= confidence over the calibration rows and those that the "
         "weights are estimated from, coverage of new target rows given all of them is "
