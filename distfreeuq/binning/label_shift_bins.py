@@ -26,6 +26,7 @@ from distfreeuq.binning.radii import (
     around,
     weighted_binomial_radii,
 )
+from distfreeuq.binning.target_error import MOST_CLASSES, largest_error
 from distfreeuq.bounds import unchecked
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 
@@ -201,6 +202,10 @@ def target_radii(
         radii.radius, weights.largest, weights.smallest_mass(source)
     )
     from_source = np.minimum(from_source, TRIVIAL_L1)
+    if weights.known and frequencies.shape[1] <= MOST_CLASSES:
+        # never more than the formula, which holds on the same event
+        exact = largest_error(source, radii.radius, weights.used)
+        from_source = np.minimum(from_source, exact)
     total = np.minimum(from_source + weights.weight_radius(source), TRIVIAL_L1)
     undefined = np.isnan(frequencies[:, 0])
     total = np.where(undefined, TRIVIAL_L1, total)

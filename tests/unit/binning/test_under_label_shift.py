@@ -5,6 +5,7 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq import bounds
+from distfreeuq.binning.target_error import largest_error
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +41,13 @@ def test_reweighted_frequencies_by_hand():
     np.testing.assert_allclose(shifted.frequencies, [[4 / 14, 6 / 14, 4 / 14]])
     np.testing.assert_allclose(shifted.fallback, [4 / 14, 6 / 14, 4 / 14])
     assert shifted.shift.kappa == 4
-    expected = min(2.0, 4 * fit.radius[0] / (14 / 8))
-    assert shifted.radius[0] == pytest.approx(expected)
+    # all of what may move goes from the labels of the largest weight to the first
+    pi, budget = np.array([4.0, 3.0, 1.0]) / 8, fit.radius[0] / 2
+    taken = min(budget, 1 / 8)
+    moved = pi + np.array([budget, taken - budget, -taken])
+    down = moved * [1, 2, 4] / (moved @ [1, 2, 4])
+    assert shifted.radius[0] >= np.abs(down - shifted.frequencies[0]).sum()
+    assert shifted.radius[0] <= min(2.0, 4 * fit.radius[0] / (14 / 8))
     np.testing.assert_array_equal(shifted.counts, fit.counts)
     scaled = fit.under_label_shift([0.1, 0.2, 0.4])
     np.testing.assert_allclose(scaled.radius, shifted.radius)
@@ -51,9 +57,10 @@ def test_known_weights_have_one_term(source):
     fit = dfu.histogram_binning(*source, n_bins=4)
     w = np.array([2.0, 0.5, 1.0])
     shifted = fit.under_label_shift(w)
-    np.testing.assert_allclose(
-        shifted.radius, 2 * fit.radius / (fit.frequencies @ w), rtol=1e-12
-    )
+    general = 2 * fit.radius / (fit.frequencies @ w)
+    exact = largest_error(fit.frequencies, fit.radius, w)
+    np.testing.assert_allclose(shifted.radius, exact, rtol=1e-12)
+    assert (shifted.radius < general).all()
     np.testing.assert_array_equal(shifted.shift.source_radius, shifted.radius)
     assert (shifted.shift.weight_radius == 0).all() and shifted.shift.delta == 0
     assert shifted.guarantee.confidence == 0.9 and shifted.guarantee.finite_sample
