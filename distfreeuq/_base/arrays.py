@@ -140,7 +140,8 @@ def describe(value: Any) -> str:
     if isinstance(value, np.generic):
         value = value.item()
     try:
-        text = _short.repr(value)
+        with np.errstate(all="ignore"):  # frames compute how to print their numbers
+            text = _short.repr(value)
     except Exception:  # such as the limit on the digits of an integer
         text = ""
     says_it = 0 < len(text) <= 80 and " at 0x" not in text and "\n" not in text

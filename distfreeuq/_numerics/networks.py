@@ -20,6 +20,9 @@ from distfreeuq._base.stored_state import State, floats
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.standardization import center_and_scale, unchanged
 
+_LARGEST_INPUT = 1e150
+"""Standardised features are cut here: a sum of products with weights stays finite."""
+
 
 class Parameters(NamedTuple):
     """What Adam moves, in place: d inputs, h hidden units, K outputs.
@@ -209,13 +212,19 @@ class Network:
             self.hidden_weight, self.hidden_bias, self.output_weight, self.output_bias
         )
 
+    def _standardized(self, x: FloatMatrix) -> FloatMatrix:
+        """Return centred and scaled features, none beyond what layers can add up."""
+        with np.errstate(over="ignore"):
+            scaled = (x - self.center) / self.scale
+        return np.clip(scaled, -_LARGEST_INPUT, _LARGEST_INPUT, out=scaled)
+
     def hidden(self, x: FloatMatrix) -> FloatMatrix:
         """Return the hidden units (n, h), float64."""
-        return forward(self.parameters, (x - self.center) / self.scale)[0]
+        return forward(self.parameters, self._standardized(x))[0]
 
     def logits(self, x: FloatMatrix) -> FloatMatrix:
         """Return the outputs (n, K), float64: logits of the classes."""
-        return forward(self.parameters, (x - self.center) / self.scale)[1]
+        return forward(self.parameters, self._standardized(x))[1]
 
     def log_odds(self, x: FloatMatrix) -> FloatArray:
         """Return the log-odds (n,) of class 1 against class 0."""

@@ -122,6 +122,9 @@ class IsotonicResult(CalibrationResult):
 
         return summarize_isotonic(self)
 
+    def _parameter_plot(self, ax: Axes | None) -> Axes:
+        return self._default_plot(ax)
+
     def _default_plot(self, ax: Axes | None) -> Axes:
         from distfreeuq import plots
 

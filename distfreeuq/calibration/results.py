@@ -142,6 +142,11 @@ class CalibrationResult(Result):
             return self._default_plot(ax)
         if args.choice(kind, "kind", ["parameters", "reliability"]) == "reliability":
             return plots.reliability_change(self, ax=ax)
+        return self._parameter_plot(ax)
+
+    def _parameter_plot(self, ax: Axes | None) -> Axes:
+        from distfreeuq import plots
+
         return plots.calibration_parameters(self, ax=ax)
 
     def _default_plot(self, ax: Axes | None) -> Axes:

@@ -37,7 +37,7 @@ class LinearDiscriminator:
     intercept : float
     glm_coef, glm_std_err : ndarray (d,) or None
         statsmodels' maximum likelihood estimates without ridge, and their standard
-        errors; None for large or separated samples.
+        errors; None for large or separated samples, NaN for a constant feature.
     """
 
     center: FloatArray

@@ -54,7 +54,8 @@ def label_weights(
 def fit_known(p: FloatArray, q: FloatArray, classes: Classes) -> LabelShiftResult:
     """Return the weights of source prior p and target prior q."""
     weight = np.zeros(p.size)
-    np.divide(q, p, out=weight, where=p > 0)
+    with np.errstate(over="ignore"):  # beyond the floats: inf, as without source rows
+        np.divide(q, p, out=weight, where=p > 0)
     weight[(p == 0) & (q > 0)] = np.inf
     return LabelShiftResult(
         method="known",

@@ -30,6 +30,9 @@ TOP = frozenset({"confidence"})
 BY_CLASS = frozenset({"confidence", "predicted"})
 ALL = frozenset({"confidence", "predicted", "of_label", "brier"})
 
+# A share of the largest weight whose square is no number: such a row has no weight.
+_NO_WEIGHT = 1e-150
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Rows:
@@ -233,4 +236,6 @@ def _weights(
         return np.ones(n), 1.0
     weights = args.weights(value, "sample_weight", n)
     largest = float(weights.max())
-    return weights / largest, largest
+    relative = weights / largest
+    relative[relative < _NO_WEIGHT] = 0.0
+    return relative, largest

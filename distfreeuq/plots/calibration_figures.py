@@ -46,6 +46,9 @@ def calibration_parameters(fit: CalibrationResult, *, ax: Axes | None = None) ->
         Arguments("calibration_parameters"), fit, "fit", "CalibrationResult"
     )
     frame = fit.to_frame()
+    if "parameter" not in frame:
+        must = "of a map with parameters; isotonic curves have a figure of their own"
+        Arguments("calibration_parameters").invalid("fit", must, repr(fit))
     names = list(dict.fromkeys(frame["parameter"]))
     ax = new_axes(ax)
     for i, name in enumerate(names):

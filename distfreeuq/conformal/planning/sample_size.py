@@ -19,6 +19,10 @@ from distfreeuq.conformal.planning.results import PlanResult
 _MOST_ROWS = 10**8
 
 
+# So many numbers of rows are looked at as this goes into one.
+_LEAST_TOLERANCE = 1e-6
+
+
 def plan(
     alpha: float = 0.1,
     confidence: float | None = None,
@@ -88,10 +92,9 @@ def plan(
         tolerance = args.number(
             tolerance,
             "tolerance",
-            f"a number in (0, {min(alpha, 1.0 - alpha):g})",
-            low=0.0,
-            high=min(alpha, 1.0 - alpha),
-            open_ends=True,
+            f"a number in (0, {min(alpha, 1.0 - alpha):g}), 1e-06 or more",
+            low=_LEAST_TOLERANCE,
+            high=float(np.nextafter(min(alpha, 1.0 - alpha), 0.0)),
         )
     assurance = args.probability(assurance, "assurance")
     prior, names = _read_prior(args, source_prior, classes)

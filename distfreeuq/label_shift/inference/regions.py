@@ -16,6 +16,9 @@ from distfreeuq._base.stored_state import State, flag, floats, masses, maybe, pr
 # Rounds in which limits of the weights tighten one another.
 _ROUNDS = 8
 
+# Bounds of frequencies and their products, beyond which sums are no numbers.
+_LARGEST_BOUND = 1e100
+
 # Membership leans towards the inside by this much, relatively.
 _SLACK = 1e-12
 
@@ -65,7 +68,7 @@ class Box:
             self,
             low=low,
             high=high,
-            finite_sample=bool(self.finite_sample),
+            finite_sample=args.flag(self.finite_sample, "finite_sample"),
             delta=_level(args, self.delta),
         )
 
@@ -124,16 +127,16 @@ class Box:
         float
             +inf if unbounded, -inf if the region is empty.
         """
-        return self._support(
-            _point(direction, "Box.support", "direction", self.n_classes)
-        )
+        return self._support(_direction(direction, "Box.support", self.n_classes))
 
     def _support(self, d: FloatArray) -> float:
         if self.is_empty:
             return -np.inf
         corner = np.where(d > 0, self.high, self.low)
         # a class of direction 0 adds nothing, even if its end is infinite
-        return float(d[d != 0] @ corner[d != 0])
+        with np.errstate(over="ignore", invalid="ignore"):
+            reach = float(d[d != 0] @ corner[d != 0])
+        return np.inf if np.isnan(reach) else reach  # inf - inf limits nothing
 
     def ranges(self) -> Box:
         """Return the interval of each coordinate: the box itself."""
@@ -208,14 +211,19 @@ class Polytope:
         if upper.shape != lower.shape:
             must = f"of the shape {lower.shape} of lower"
             args.invalid("upper", must, f"shape {upper.shape}")
-        must, n_rows = "numbers, one per row of lower", lower.shape[0]
+        must, n_rows = "finite numbers, one per row of lower", lower.shape[0]
+        most = _LARGEST_BOUND
+        mu_low, mu_high = (
+            args.vector(mu, name, must, length=n_rows, low=-most, high=most)
+            for mu, name in ((self.mu_low, "mu_low"), (self.mu_high, "mu_high"))
+        )
         _store(
             self,
             lower=lower,
             upper=upper,
-            mu_low=args.vector(self.mu_low, "mu_low", must, length=n_rows),
-            mu_high=args.vector(self.mu_high, "mu_high", must, length=n_rows),
-            finite_sample=bool(self.finite_sample),
+            mu_low=mu_low,
+            mu_high=mu_high,
+            finite_sample=args.flag(self.finite_sample, "finite_sample"),
             delta=_level(args, self.delta),
         )
 
@@ -299,9 +307,7 @@ class Polytope:
             +inf if unbounded, -inf if the region is empty. Should the solver fail,
             +inf: a support too large errs on the safe side.
         """
-        return self._support(
-            _point(direction, "Polytope.support", "direction", self.n_classes)
-        )
+        return self._support(_direction(direction, "Polytope.support", self.n_classes))
 
     def _support(self, d: FloatArray) -> float:
         return _largest(d, *self._inequalities())
@@ -337,19 +343,19 @@ class Polytope:
         Every inequality limits each weight, given limits of the others; a few rounds of
         this take K^2 operations each.
         """
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             low, high = np.zeros(self.n_classes), np.full(self.n_classes, np.inf)
             for _ in range(_ROUNDS):
                 room = self.mu_high - self.lower @ low
                 ends = room[:, None] / self.lower + low
-                ends[self.lower <= 0.0] = np.inf
+                ends[(self.lower <= 0.0) | np.isnan(ends)] = np.inf
                 high = np.minimum(high, ends.min(axis=0, initial=np.inf))
                 reach = self.upper * high
                 reach[self.upper <= 0.0] = 0.0
                 others = reach.sum(axis=1)[:, None] - reach
                 others[np.isnan(others)] = np.inf
                 ends = (self.mu_low[:, None] - others) / self.upper
-                ends[self.upper <= 0.0] = -np.inf
+                ends[(self.upper <= 0.0) | np.isnan(ends)] = -np.inf
                 low = np.maximum(low, ends.max(axis=0, initial=0.0))
         return Box._unchecked(low, high, self.finite_sample, self.delta)
 
@@ -387,11 +393,20 @@ def _largest(direction: FloatArray, matrix: FloatMatrix, bound: FloatArray) -> f
 
 def _bounds_matrix(args: Arguments, value: Any, parameter: str) -> FloatMatrix:
     matrix = args.features(value, parameter).astype(np.float64, copy=False)
-    if (matrix < 0).any():
-        row, column = np.argwhere(matrix < 0)[0]
+    outside = (matrix < 0) | (matrix > _LARGEST_BOUND)
+    if outside.any():
+        row, column = np.argwhere(outside)[0]
         got = f"{matrix[row, column]} at row {row}, column {column}"
-        args.invalid(parameter, "non-negative numbers", got)
+        must = f"non-negative numbers up to {_LARGEST_BOUND:g}"
+        args.invalid(parameter, must, got)
     return matrix
+
+
+def _direction(value: ArrayLike, caller: str, n_classes: int) -> FloatArray:
+    must, most = "finite numbers, one per class", _LARGEST_BOUND
+    return Arguments(caller).vector(
+        value, "direction", must, length=n_classes, low=-most, high=most
+    )
 
 
 def _point(value: ArrayLike, caller: str, parameter: str, n_classes: int) -> FloatArray:

@@ -110,3 +110,59 @@ def test_predicted_labels_of_one_class():
     assert result["max_ece"] == result["ece"] == pytest.approx(0.3)
     result = dfu.assess([0.5] * 5, [0] * 5, predicted=[0] * 5, n_sim=0)
     assert result["max_ece"] == result["average_ece"] == pytest.approx(0.5)
+
+
+def test_regions_are_made_of_finite_bounds_and_a_flag():
+    square, ends = np.full((2, 2), 0.3), [0.2, 0.2]
+    for call, parameter in (
+        (lambda: dfu.Box([0.0], [1.0], np.ones(2)), "finite_sample"),
+        (lambda: dfu.Polytope(square, square, ends, ends, 1), "finite_sample"),
+        (lambda: dfu.Polytope(square, square, [0.2, np.inf], ends, True), "mu_low"),
+        (lambda: dfu.Polytope(square, square, ends, [1e200, 0.2], True), "mu_high"),
+        (lambda: dfu.Polytope(1e200 * square, square, ends, ends, True), "lower"),
+        (lambda: dfu.Box([0.0], [1.0], True).support([np.inf]), "direction"),
+    ):
+        with pytest.raises(dfu.InputError, match=rf"^The '{parameter}' parameter of "):
+            call()
+
+
+def test_regions_without_numbers_limit_nothing():
+    assert dfu.Box([-np.inf, 1e300], [0.0, np.inf], True).support([-1e50, -1e50]) == (
+        np.inf
+    )
+    tiny = np.array([[5e-324, 0.5], [0.5, 0.5]])
+    box = dfu.Polytope(tiny, tiny, [0.1, 0.1], [0.9, 0.9], True).enclosure()
+    assert not np.isnan([box.low, box.high]).any()
+
+
+def test_weights_beyond_the_floats_are_infinite():
+    fit = dfu.label_weights([1.0, 5e-324], [0.5, 0.5])
+    assert fit.label_weight.tolist() == [0.5, np.inf]
+
+
+def test_weights_of_no_size_are_none():
+    table = dfu.metrics.reliability([0.2, 0.7], [0, 1], sample_weight=[1.0, 1e-200])
+    plain = dfu.metrics.reliability([0.2, 0.7], [0, 1], sample_weight=[1.0, 0.0])
+    np.testing.assert_array_equal(table.high, plain.high)
+
+
+def test_isotonic_curves_are_the_parameters_of_their_map():
+    fit = dfu.isotonic_calibration(PROBS, LABELS)
+    assert fit.plot(kind="parameters").get_title() == fit.plot().get_title()
+    with pytest.raises(dfu.InputError, match=r"^The 'fit' parameter of calibration_pa"):
+        dfu.plots.calibration_parameters(fit)
+
+
+def test_plans_of_a_tolerance_that_no_sample_reaches():
+    with pytest.raises(dfu.InputError, match=r"^The 'tolerance' parameter of plan "):
+        dfu.plan(tolerance=5e-324)
+
+
+def test_features_at_the_end_of_the_floats_pass_through_a_network():
+    x = np.random.default_rng(0).normal(size=(12, 2)) * 1e-3
+    fit = dfu.indistinguishable_features(
+        x, np.arange(12) % 2, x + 1e-3, n_hidden=2, n_epochs=1, rng=0
+    )
+    far = [[1.7e308, -1.7e308]]
+    for values in (fit.transform(far), fit.logits(far), fit.source_probability(far)):
+        assert np.isfinite(values).all()
