@@ -26,7 +26,7 @@ NAN_BY_DESIGN: dict[str, str] = {
     r"CovariateShiftCalibrationResult\.to_frame\[(frequency|mean_prob)(\[.*\])?\]": (
         "bins without rows"
     ),
-    r"CoverageResult\.(coverage|mean_size)": "of no rows",
+    r"CoverageResult\.(coverage|mean_size|macro_coverage|share_below)": "of no rows",
     r"CoverageResult\.to_frame\[coverage\]": "of no rows",
     r"\w+Binning\.(frequencies|mean_probs)": "bins without rows",
     r"\w+Binning\.to_frame\[(frequency|mean_prob)(\[.*\])?\]": "bins without rows",
@@ -34,6 +34,7 @@ NAN_BY_DESIGN: dict[str, str] = {
     r"ReliabilityTable\.to_frame\[(confidence|accuracy|gap)\]": "bins without rows",
     r"\w+Result\.reliability\[.*\]": "bins without rows",
     r"CalibrationResult\.(bins_before|bins_after)": "bins without rows",
+    r"LinearDiscriminator\.glm_(coef|std_err)": "of a constant feature",
     r"LabelShiftResult\.to_frame\[(weight|raw|target_prior)\]": "not identified",
     r"SimulationResult\.(values|column)": "what the user's procedure returned",
     r"SimulationResult\.(to_frame|describe)\[.*\]": "of what the procedure returned",
@@ -53,11 +54,10 @@ REFUSALS: dict[str, str] = {
     r"LabelShiftResult\.\w+: .* has no weights here": (
         "a method of a result without weights, whatever its arguments"
     ),
-    r"LabelShiftResult\.test: Known priors come without samples": (
-        "a result without samples"
-    ),
+    r"LabelShiftResult\.test: Known priors come without samples": "no samples",
+    r"\w+\.\w+: The 'self' parameter of ": "a result that has not what it takes",
     r"\w+\.save( and load)?: ": "a result that holds what no file can",
-    r"nested_scores: The 'class_prior' parameter of PAS": "the score's own parameter",
+    r"\w+: The 'class_prior' parameter of PAS": "the score's own parameter",
     r"SearchResult\.design: ": "the theorem is not registered (any more)",
     r"\w+\.(p_values|effects): ": "a result that has none",
 }
@@ -67,7 +67,7 @@ WARNINGS: dict[str, str] = {
     r"Glyph \d+ .*missing from": "a figure is drawn in a font without that letter",
 }
 
-_NAN = re.compile("|".join(f"(?:{place})" for place in NAN_BY_DESIGN))
+_NAN = re.compile("|".join(f"(?:{place})" for place in NAN_BY_DESIGN), re.DOTALL)
 _REFUSAL = re.compile("|".join(f"(?:{text})" for text in REFUSALS))
 
 

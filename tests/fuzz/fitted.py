@@ -70,6 +70,13 @@ def label_weight(s: Sample) -> Argument:
     return same(shift_result(s)) if u < 0.8 else region(s)
 
 
+def shift(s: Sample) -> Argument:
+    """Return what `prediction_sets` may know of the target's labels."""
+    if s.r.random() < 0.4:
+        return same(s.r.choice((None, "none")))
+    return label_weight(s)
+
+
 def density_ratio(s: Sample) -> Any:
     """Return a DensityRatioResult between the sample's features."""
     n, m = max(s.n, 6), 8

@@ -13,7 +13,7 @@ from typing import Any
 
 import atheris
 
-with atheris.instrument_imports(include=["distfreeuq._base", "distfreeuq.bounds"]):
+with atheris.instrument_imports(include=["distfreeuq"]):
     import distfreeuq as dfu
 
 from tests.fuzz.case import judged_call
@@ -57,7 +57,9 @@ def main() -> None:
     """Hand over to libFuzzer."""
     import_first()
     assert dfu.get_num_threads() >= 1
-    atheris.Setup(sys.argv, check)
+    # a case takes some hundred choices: short inputs would leave them all at zero
+    options = ["-max_len=600", "-len_control=0", "-timeout=20"]
+    atheris.Setup([sys.argv[0], *options, *sys.argv[1:]], check)
     atheris.Fuzz()
 
 

@@ -77,6 +77,7 @@ NOT_CALLED = {
     "all_scores": "takes checked rows; nested_scores checks",
     "true_scores": "takes checked rows; nested_scores checks",
     "made_of": "takes checked labels",
+    "upper": "of scores alone: takes a checked number of classes",
 }
 
 # Kinds that differ from those of the parameter's name.

@@ -29,6 +29,16 @@ FITS: dict[str, Entry] = {
     "label_shift_conformal": Entry(2.0, CONFORMAL),
     "label_conditional_conformal": Entry(2.0, {"alpha": kinds.levels}),
     "covariate_shift_conformal": Entry(2.0, {"sample_weight": fitted.row_weight}),
+    "prediction_sets": Entry(
+        0.5,
+        {
+            "shift": fitted.shift,
+            "claim": choice("finite-sample", "asymptotic", "estimate"),
+        },
+    ),
+    "clustered_conformal": Entry(0.5),
+    "interpolated_conformal": Entry(0.5),
+    "rank_calibrated_conformal": Entry(0.5),
     "nested_scores": Entry(1.0, {"labels": optional(kinds.labels)}),
     "conformal_thresholds": Entry(
         1.0,

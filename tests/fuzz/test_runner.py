@@ -64,3 +64,10 @@ def test_a_seed_is_the_same_calls_in_another_process():
     )
     lines = there.stdout.splitlines()
     assert [line for line in lines if line and line in here] == here
+
+
+def test_random_calls_return_numbers_or_say_which_parameter_is_wrong():
+    """A hundredth of `make fuzz CALLS=1000000`: more would be minutes."""
+    tally = last(runner.run(10_000, 0, 2, None))
+    assert tally.returned > tally.calls // 2 and tally.refused > tally.calls // 10
+    assert tally.findings == {}, report(tally)
