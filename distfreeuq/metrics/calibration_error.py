@@ -9,6 +9,7 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.arrays import describe
 from distfreeuq._base.row_groups import read_groups
 from distfreeuq.metrics.bins import (
     NORMS,
@@ -401,10 +402,9 @@ def _read(
             event=event,
             needs=needs,
         )
-    if event != "predicted":
-        args.invalid(
-            "event", "'predicted' where predicted labels are given", f"{event!r}"
-        )
+    if not isinstance(event, str) or event != "predicted":
+        must = "'predicted' where predicted labels are given"
+        args.invalid("event", must, describe(event))
     return read_predictions(
         args, probs, labels, predicted, sample_weight=sample_weight, classes=classes
     )

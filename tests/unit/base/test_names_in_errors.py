@@ -1,6 +1,7 @@
 """Errors name the parameter of the function that was called, wherever they arise."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import distfreeuq as dfu
@@ -166,3 +167,10 @@ def test_features_at_the_end_of_the_floats_pass_through_a_network():
     far = [[1.7e308, -1.7e308]]
     for values in (fit.transform(far), fit.logits(far), fit.source_probability(far)):
         assert np.isfinite(values).all()
+
+
+def test_events_of_predicted_labels():
+    frame = pd.DataFrame(PROBS)
+    for event in ("class-1", frame, PROBS, None):
+        with pytest.raises(dfu.InputError, match=r"^The 'event' parameter of "):
+            dfu.metrics.ece(PROBS[:, 0], LABELS, predicted=LABELS, event=event)
