@@ -22,6 +22,9 @@ from distfreeuq._numerics.quantiles import (
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.inference.vertices import support_function
 
+# One threshold for each of more classes would take gigabytes.
+_MOST_CLASSES = 10**8
+
 
 def exchangeable_threshold(scores: FloatArray, alpha: float) -> float:
     """Return the threshold of split conformal prediction (eq. 7)."""
@@ -165,7 +168,7 @@ def conformal_thresholds(
     """
     args = Arguments("conformal_thresholds")
     score_array = args.vector(scores, "scores", "numbers without NaN, shape (n,)")
-    n_classes = args.count(n_classes, "n_classes", low=1)
+    n_classes = args.count(n_classes, "n_classes", low=1, high=_MOST_CLASSES)
     codes = args.labels(labels, range(n_classes), score_array.size)
     methods = ("exchangeable", "label-shift", "label-conditional")
     method = args.choice(method, "method", methods)  # type: ignore[assignment]
