@@ -67,6 +67,7 @@ def results() -> dict[str, Any]:
         "label-conditional-confidence": dfu.label_conditional_conformal(
             PROBS, LABELS, alpha=0.5, confidence=0.6, randomized=False
         ),
+        "chosen": dfu.prediction_sets(PROBS, LABELS, alpha=0.3, rng=0),
         "grouped": dfu.split_conformal(
             PROBS, LABELS, alpha=0.3, groups=["north", "south"] * 20, rng=0
         ),
@@ -159,6 +160,8 @@ def numbers_of(fit: Any) -> dict[str, Any]:
         if fit.score.uses_uniforms and fit.randomized and fit.row_key is None:
             options = {"rng": 0}
         found["predict"] = fit.predict(PROBS, *weights, **options).mask
+    elif isinstance(fit, dfu.ChosenConformalResult):
+        found["predict"] = fit.predict(PROBS).mask
     elif isinstance(fit, dfu.GroupedConformalResult):
         found["predict"] = fit.predict(PROBS, ["north", "south"] * 20).mask
     elif isinstance(fit, dfu.BinningResult | dfu.IsotonicResult):

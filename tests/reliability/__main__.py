@@ -81,7 +81,7 @@ def _in_process(what: str, path: Path, every: int) -> Counts:
     if ran.returncode:
         print(ran.stderr[-3000:], file=sys.stderr)
         return Counts({f"crash or hang ({path.stem}, {ran.returncode})": 1})
-    return Counts(json.loads(ran.stdout))
+    return Counts(json.loads(ran.stdout.splitlines()[-1]))  # solvers may print too
 
 
 def _told(counts: Counts) -> str:

@@ -40,6 +40,8 @@ def exercises(fit: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
         if weights:
             yield "threshold_for", lambda: fit.threshold_for([0.5, 9.0])
             yield "by ratio", lambda: fit.predict(probs, features=X[:N], rng=0)
+    if isinstance(fit, dfu.ChosenConformalResult):
+        yield "predict", lambda: fit.predict(PROBS[:N])
     if isinstance(fit, dfu.GroupedConformalResult):
         groups = [fit.names[i % len(fit.names)] for i in range(N)]
         yield "predict", lambda: fit.predict(probs, groups, rng=0)
