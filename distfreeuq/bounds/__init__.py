@@ -212,6 +212,45 @@ binary_label_shift = checked(
     weight_ratio=Numbers("non-negative numbers", high=INFINITE),
 )
 
+CELLS = Vector("numbers from 0 to 1, a row per predicted class", high=1.0, rows=True)
+FREQUENCIES = Vector("numbers from 0 to 1, one per predicted class", high=1.0)
+
+interval_elimination = checked(
+    unchecked.interval_elimination,
+    Condition(
+        "lower",
+        "a square matrix",
+        lambda read: (
+            read["lower"].ndim == 2 and read["lower"].shape[0] == read["lower"].shape[1]
+        ),
+    ),
+    Condition(
+        "upper",
+        "of the shape of 'lower'",
+        lambda read: read["upper"].shape == read["lower"].shape,
+    ),
+    Condition("upper", "at least 'lower'", lambda read: read["upper"] >= read["lower"]),
+    Condition(
+        "mu_low",
+        "as long as 'lower' has rows",
+        lambda read: len(read["mu_low"]) == len(read["lower"]),
+    ),
+    _of_one_length("mu_high", "mu_low"),
+    Condition(
+        "mu_high", "at least 'mu_low'", lambda read: read["mu_high"] >= read["mu_low"]
+    ),
+    lower=CELLS,
+    upper=CELLS,
+    mu_low=FREQUENCIES,
+    mu_high=FREQUENCIES,
+)
+stratified_chernoff = checked(
+    unchecked.stratified_chernoff,
+    mean=PROBABILITY,
+    largest_weight=POSITIVE,
+    delta=PROBABILITY,
+)
+
 # -------------------------------------------------------------- importance weights
 
 LAW = Vector("a vector of probabilities of sum one", high=1.0 + TOLERANCE, law=True)
@@ -374,6 +413,7 @@ __all__ = [
     "half_brier_constants",
     "importance_variance",
     "importance_variance_printed",
+    "interval_elimination",
     "label_noise_confidence",
     "label_shift_source_radius",
     "label_shift_tilt_radius",
@@ -384,6 +424,7 @@ __all__ = [
     "renyi_divergence",
     "renyi_from_weights",
     "sample_size_effect",
+    "stratified_chernoff",
     "subset_clopper_pearson",
     "theorem4_printed",
     "weighted_bernstein",

@@ -52,6 +52,10 @@ from distfreeuq.bounds.target_error_bounds import (
     covariate_shift_factor,
     covariate_shift_terms,
 )
+from distfreeuq.bounds.target_prior_bounds import (
+    interval_elimination,
+    stratified_chernoff,
+)
 from distfreeuq.bounds.weighted_mean_bounds import (
     empirical_bernstein,
     weighted_bernstein,
@@ -82,6 +86,7 @@ __all__ = [
     "half_brier_constants",
     "importance_variance",
     "importance_variance_printed",
+    "interval_elimination",
     "label_noise_confidence",
     "label_shift_source_radius",
     "label_shift_tilt_radius",
@@ -92,6 +97,7 @@ __all__ = [
     "renyi_divergence",
     "renyi_from_weights",
     "sample_size_effect",
+    "stratified_chernoff",
     "subset_clopper_pearson",
     "theorem4_printed",
     "weighted_bernstein",

@@ -102,6 +102,18 @@ BOUNDS: dict[str, Entry] = {
             "smallest_mass": kinds.unit_array,
         },
     ),
+    "bounds.interval_elimination": Entry(
+        0.1,
+        {
+            "lower": kinds.probs,
+            "upper": kinds.probs,
+            "mu_low": kinds.prior,
+            "mu_high": kinds.prior,
+        },
+    ),
+    "bounds.stratified_chernoff": Entry(
+        0.2, {"mean": kinds.level, "largest_weight": kinds.positive}
+    ),
     "bounds.label_shift_tilt_radius": Entry(0.2, LABEL_SHIFT_BINS),
     "bounds.label_shift_weight_radius": Entry(0.2, LABEL_SHIFT_BINS),
     "bounds.nll_constants": Entry(

@@ -13,6 +13,7 @@ import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, IntArray
 from distfreeuq._numerics.quantiles import SLACK
+from distfreeuq.bounds import unchecked
 from distfreeuq.conformal.thresholds import first_true
 from distfreeuq.label_shift.inference.proportion_caps import PriorCaps
 
@@ -44,37 +45,14 @@ def capped_pac_threshold(
     above t would show with probability <= delta.
     """
     counts = np.bincount(labels, minlength=caps.high.size).astype(np.float64)
-    share = smallest_share(alpha, caps.densest(counts), delta)
+    densest = max(caps.densest(counts), 1e-300)
+    share = unchecked.stratified_chernoff(alpha, densest, delta)
 
     def enough(reached: FloatArray, counts: FloatArray) -> bool:
         above = (counts - reached) / np.maximum(counts, 1.0)
         return caps.largest(above) <= share
 
     return np.inf if share < 0 else _smallest(scores, labels, caps, enough)
-
-
-def smallest_share(alpha: float, densest: float, delta: float) -> float:
-    """Return the s with P(S <= s) <= delta for a stratified mean S of mean >= alpha.
-
-    S = sum_k q_k M_k / n_k with binomial M_k has
-    log P(S <= s) <= -[s ln(s / alpha) - s + alpha] / max_k (q_k / n_k): a row weighs at
-    most `densest`, and few heavy rows vary more than many light ones. Negative if no
-    share is so rare.
-    """
-    from scipy.optimize import brentq
-
-    spent = densest * np.log(1.0 / delta)
-    if spent >= alpha:
-        return -1.0
-
-    def excess(s: float) -> float:
-        return float(s * np.log(s / alpha) - s + alpha - spent)
-
-    tiny = 1e-300
-    if excess(tiny) <= 0.0:
-        return 0.0
-    root = float(brentq(excess, tiny, alpha, xtol=1e-15, rtol=1e-14))
-    return root * (1.0 - 1e-12)
 
 
 def _smallest(

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray
+from distfreeuq.bounds.unchecked import stratified_chernoff
 from distfreeuq.conformal.label_shift_sets import label_shift_conformal
 from distfreeuq.conformal.under_label_shift.capped_priors import (
     capped_pac_threshold,
     capped_threshold,
-    smallest_share,
 )
 from distfreeuq.label_shift.confusion_estimators import bbse
 from distfreeuq.label_shift.inference.proportion_caps import PriorCaps
@@ -177,12 +177,12 @@ def share_is_rare(
     delta: float,
     factor: float = 1.0,
 ) -> dict[str, BoolArray]:
-    """Return whether a stratified mean of mean alpha is below `smallest_share`."""
+    """Return whether a stratified mean of mean alpha is below `stratified_chernoff`."""
     n, q = np.array(counts), Q
     rates = np.minimum(1.0, alpha * np.array([0.8, 1.4, 1.8]))
     rates[2] = (alpha - q[:2] @ rates[:2]) / q[2]
     hits = generator.binomial(n, np.clip(rates, 0.0, 1.0), size=(n_draws, 3))
-    share = smallest_share(alpha, float((q / n).max()), delta)
+    share = stratified_chernoff(alpha, float((q / n).max()), delta)
     return {"below": np.asarray(hits @ (q / n) <= factor * share)}
 
 

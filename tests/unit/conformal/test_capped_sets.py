@@ -6,10 +6,10 @@ from scipy import stats
 
 import distfreeuq as dfu
 from distfreeuq import label_shift_conformal, scenarios
+from distfreeuq.bounds import stratified_chernoff
 from distfreeuq.conformal.under_label_shift.capped_priors import (
     capped_pac_threshold,
     capped_threshold,
-    smallest_share,
 )
 from distfreeuq.label_shift.confusion import hard_confusion
 from distfreeuq.label_shift.inference.proportion_caps import PriorCaps, prior_caps
@@ -53,12 +53,12 @@ def test_classes_without_rows_do_not_raise_the_threshold():
 
 def test_the_share_solves_its_equation():
     for alpha, densest, delta in ((0.1, 0.001, 0.05), (0.3, 0.01, 0.001)):
-        s = smallest_share(alpha, densest, delta)
+        s = stratified_chernoff(alpha, densest, delta)
         bound = np.exp(-(s * np.log(s / alpha) - s + alpha) / densest)
         assert bound == pytest.approx(delta, rel=1e-6)
         # a Poisson law of rows of equal weight has that tail
         assert stats.poisson(alpha / densest).cdf(s / densest) <= delta
-    assert smallest_share(0.1, 0.05, 0.05) < 0  # too few rows to say anything
+    assert stratified_chernoff(0.1, 0.05, 0.05) < 0  # too few rows to say anything
     scores, labels = np.arange(20.0), np.zeros(20, dtype=np.int64)
     assert capped_pac_threshold(scores, labels, PriorCaps(np.ones(1)), 0.1, 0.05) == (
         np.inf
