@@ -77,6 +77,8 @@ DESIGNS = {
     "weighted-calibration-test": 1,
     "evaluated-coverage": 40,
     "assessed-accuracy": 8,
+    "capped-coverage": 4,
+    "prior-caps": 4,
 }
 
 
@@ -378,7 +380,7 @@ def test_the_command_line(capsys):
     assert main(asked) == 0
     assert "no counterexample among 5 designs" in capsys.readouterr().out
     assert main(["search", "no-such-theorem", "--quiet"]) == 2
-    assert "There are: prediction sets, label shift" in capsys.readouterr().err
+    assert "one of the families prediction sets, label shift" in capsys.readouterr().err
 
 
 def test_a_family_on_the_command_line_shares_the_budget(capsys, monkeypatch, tmp_path):
@@ -417,4 +419,4 @@ def test_a_violation_anywhere_is_the_exit_code(capsys, monkeypatch):
 def test_a_file_that_cannot_be_written_is_told_before_the_search(capsys, tmp_path):
     asked = ["search", "pac-coverage", "--json", str(tmp_path / "no" / "file")]
     assert main(asked) == 2
-    assert "option of search must be a file name" in capsys.readouterr().err
+    assert "of search must be a file name" in capsys.readouterr().err
