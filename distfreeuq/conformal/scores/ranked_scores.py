@@ -62,12 +62,16 @@ class _RankedScore(NestedScore):
     def all_scores(self, probs: FloatMatrix, uniforms: FloatArray) -> FloatMatrix:
         """Return the scores of all labels, ties in a random order."""
         rows = UncheckedProbs(probs, np.inf, Arguments("score"), "probs")
-        together = kernel_scores_of_all(self, rows, uniforms)
-        above, before = places_of_all(probs, uniforms)
-        own = probs.astype(np.float64)
-        top = own.max(axis=1, keepdims=True) if len(own) else own
-        u = uniforms[:, None]
-        return self._after_ties(together, above, before, own, top, u)
+        scores = kernel_scores_of_all(self, rows, uniforms)
+        ranked = np.sort(probs, axis=1)
+        tied = np.flatnonzero((ranked[:, 1:] == ranked[:, :-1]).any(axis=1))
+        if tied.size:  # as a rule few rows: all labels of these are put in order
+            above, before = places_of_all(probs[tied], uniforms[tied])
+            own = probs[tied].astype(np.float64)
+            top = own.max(axis=1, keepdims=True)
+            u = uniforms[tied, None]
+            scores[tied] = self._after_ties(scores[tied], above, before, own, top, u)
+        return scores
 
     def _after_ties(
         self,
