@@ -159,6 +159,16 @@ def clustered_conformal(
     ----------
     .. [1] Ding, Angelopoulos, Bates, Jordan and Tibshirani (2023), "Class-conditional
        conformal prediction with many classes", NeurIPS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> rng = np.random.default_rng(0)
+    >>> probs = rng.dirichlet(np.ones(6), size=600)
+    >>> labels = [rng.choice(6, p=row) for row in probs]
+    >>> dfu.clustered_conformal(probs, labels, rng=1)
+    <ClusteredConformalResult aps alpha=0.1 n=300 K=6>
     """
     args = Arguments("clustered_conformal")
     calibration = calibration_scores(

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, BoolArray, FloatArray, IntArray
@@ -137,6 +136,8 @@ def rows_needed(alpha: float, delta: float | None, tolerance: float | None) -> i
     `delta` is the probability that the rows may fail to cover, None for a threshold
     that covers on average.
     """
+    from scipy import stats
+
     if tolerance is None:
         if delta is None:
             return smallest_sample(alpha)
@@ -191,6 +192,7 @@ def rows_in_all(needed: IntArray, prior: FloatArray, assurance: float) -> int:
 
     By a union over the classes, whose counts are binomial.
     """
+    from scipy import stats
 
     def fails(n: int) -> bool:
         short = stats.binom.cdf(needed - 1, n, prior)
