@@ -5,7 +5,6 @@ import io
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import distfreeuq as dfu
@@ -26,27 +25,13 @@ def test_code_prints_what_is_shown_and_draws(tmp_path, monkeypatch):
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(example, str(README), "exec"), namespace)
-    assert_same_but_for_last_bits(printed.getvalue(), blocks("text")[0])
+    assert printed.getvalue() == blocks("text")[0]
     for code in others:
         exec(compile(code, str(README), "exec"), namespace)
     assert (tmp_path / "coverage.png").read_bytes().startswith(b"\x89PNG")
     achieved = namespace["achieved"]
     assert achieved["uncorrected"].interval[1] < 0.9  # as the figure's text says
     assert achieved["label shift, robust"].coverage > 0.9
-
-
-def assert_same_but_for_last_bits(printed: str, shown: str) -> None:
-    """Compare the text, and numbers to within what other uniforms would change.
-
-    Uniforms are hashes of the rows. The classifier's probabilities differ in their last
-    bits between releases of SciPy, and so thresholds do in the third digit.
-    """
-    number = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.])")
-    assert number.sub("", printed).split() == number.sub("", shown).split()
-    found, expected = map(number.findall, (printed, shown))
-    np.testing.assert_allclose(
-        np.array(found, float), np.array(expected, float), atol=0.003, rtol=1e-4
-    )
 
 
 def test_the_two_commands_come_first():
