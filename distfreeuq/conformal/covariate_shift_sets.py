@@ -411,7 +411,7 @@ def covariate_shift_conformal(
         bound = np.inf
         if weight_bound is not None:
             must = "None: only confidence= uses a bound"
-            args.invalid("weight_bound", must, repr(weight_bound))
+            args.invalid("weight_bound", must, describe(weight_bound))
     else:
         confidence = calibration.read_confidence(args, confidence)
         if ratio is not None and weight_bound is None:

@@ -66,7 +66,10 @@ def _one(options: argparse.Namespace) -> int:
         for call in calls_of(options.function, options.seed):
             print(call.name)
             for name, value in call.arguments.items():
-                print(f"    {name} = {value!r}")
+                try:
+                    print(f"    {name} = {value!r}")
+                except Exception as error:
+                    print(f"    {name} has no text: {error}")
             outcome = call.outcome
             said = "returned" if outcome.returned else "refused" * outcome.refused
             print(f"  {said or 'raised'}")

@@ -64,6 +64,7 @@ REFUSALS: dict[str, str] = {
 
 # Of others' libraries, about the user's machine and not about the call.
 WARNINGS: dict[str, str] = {
+    r"constrained_layout not applied": "long names leave no room on a small figure",
     r"Glyph \d+ .*missing from": "a figure is drawn in a font without that letter",
 }
 

@@ -12,7 +12,7 @@ from tests.fuzz.parameters import made
 
 
 def _figure(**own: Kind) -> Entry:
-    return Entry(share=0.01, own=own)
+    return Entry(share=0.01, own=own, heavy=True)
 
 
 def _of_results(maker: Callable[[Any], Any]) -> Kind:

@@ -99,6 +99,10 @@ def plan(
     prior, names = _read_prior(args, source_prior, classes)
     share = None if confidence is None else (1.0 - confidence) / prior.size
     needed = rows_needed(alpha, share, tolerance)
+    if needed > np.iinfo(np.int64).max:
+        args.invalid(
+            "alpha", "a level that some sample has rows enough for", f"{alpha}"
+        )
     each = np.full(prior.size, needed, dtype=np.int64)
     total = needed if prior.size == 1 else rows_in_all(each, prior, assurance)
     return PlanResult(

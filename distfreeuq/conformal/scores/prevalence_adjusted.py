@@ -15,6 +15,8 @@ from distfreeuq._base.stored_state import State, flag, masses, maybe
 from distfreeuq.conformal.scores.nested_score import NestedScore
 from distfreeuq.references import COUNTED_PRIOR, PRIOR_ELSEWHERE
 
+_ONE = 1e-14
+
 
 @register("pas")
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +61,8 @@ class PAS(NestedScore):
 
     def __post_init__(self) -> None:
         """Check the proportions, and divide them by their sum."""
+        counted = Arguments("PAS").flag(self.counted, "counted")
+        object.__setattr__(self, "counted", counted)
         if self.class_prior is None:
             return
         must = "positive finite numbers, one per class"
@@ -67,7 +71,10 @@ class PAS(NestedScore):
         )
         if prior.size < 2:
             Arguments("PAS").invalid("class_prior", must, f"{prior.size} of them")
-        object.__setattr__(self, "class_prior", read_only(prior / prior.sum()))
+        total = float(prior.sum())
+        if abs(total - 1.0) > _ONE:  # or a file would not give back the same digits
+            prior = prior / total
+        object.__setattr__(self, "class_prior", read_only(prior))
 
     def needs(self) -> tuple[str, ...]:
         """Return what every guarantee of sets by this score needs besides."""

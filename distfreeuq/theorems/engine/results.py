@@ -289,6 +289,7 @@ class TheoremResult(Result):
         """
         from distfreeuq.theorems.engine.summary import theorem_summary
 
+        seconds = Arguments("TheoremResult.summary").flag(seconds, "seconds")
         return theorem_summary(self, seconds=seconds)
 
     def plot(self, ax: Axes | None = None) -> Axes:

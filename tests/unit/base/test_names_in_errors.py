@@ -174,3 +174,28 @@ def test_events_of_predicted_labels():
     for event in ("class-1", frame, PROBS, None):
         with pytest.raises(dfu.InputError, match=r"^The 'event' parameter of "):
             dfu.metrics.ece(PROBS[:, 0], LABELS, predicted=LABELS, event=event)
+
+
+def test_scores_adjusted_by_prevalence_keep_their_digits_and_their_flag(tmp_path):
+    with pytest.raises(dfu.InputError, match=r"^The 'counted' parameter of PAS "):
+        dfu.PAS(counted=np.ones(2))
+    prior = np.random.default_rng(3).dirichlet(np.ones(3))
+    for given in (prior, 7.0 * prior):
+        fit = dfu.split_conformal(PROBS, LABELS, score=dfu.PAS(given), rng=0)
+        fit.save(tmp_path / "fit.npz")
+        again = dfu.load(tmp_path / "fit.npz")
+        np.testing.assert_array_equal(again.score.class_prior, fit.score.class_prior)
+
+
+def test_plans_for_a_level_that_no_sample_reaches():
+    with pytest.raises(dfu.InputError, match=r"^The 'alpha' parameter of plan "):
+        dfu.plan(5e-324, 1e-9)
+
+
+def test_bounds_of_weights_without_a_confidence():
+    class NoText:
+        def __repr__(self):
+            raise RuntimeError("no text")
+
+    with pytest.raises(dfu.InputError, match=r"^The 'weight_bound' parameter of "):
+        dfu.covariate_shift_conformal(PROBS, LABELS, np.ones(N), weight_bound=NoText())
