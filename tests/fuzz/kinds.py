@@ -206,7 +206,9 @@ def metric_groups(s: Sample) -> Argument:
 
 
 def _first_column(rows: Any) -> Any:
-    return (np.asarray(rows)[:, 0] > 0).astype(int)
+    rows = np.asarray(rows)
+    first = rows if rows.ndim == 1 else rows[:, 0]
+    return (first > 0).astype(int)
 
 
 # ---------------------------------------------------------------------------- numbers
