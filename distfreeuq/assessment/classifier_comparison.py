@@ -192,8 +192,9 @@ def _split_off_labels(
     if len(positional) < 2:
         args.invalid("labels", must, "None")
     *given, last = positional
-    if np.ndim(last) == 2 and np.shape(last)[1] > 1:
-        args.invalid("labels", must, f"a matrix of shape {np.shape(last)} in its place")
+    shape = args.array(last, "labels", "labels, one per row").shape
+    if len(shape) == 2 and shape[1] > 1:
+        args.invalid("labels", must, f"a matrix of shape {shape} in its place")
     return tuple(given), last
 
 

@@ -32,6 +32,9 @@ from distfreeuq.calibration.results import CalibrationResult, change_fields, out
 from distfreeuq.calibration.temperature import TemperatureOptions
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 
+# A share of the largest weight whose square is no number: such a row has no weight.
+_NO_WEIGHT = 1e-150
+
 
 def groupwise_calibration(
     calibrator: str | UserCalibrator,
@@ -110,7 +113,8 @@ def groupwise_calibration(
     names = in_order(distinct)
     position = {name: code for code, name in enumerate(names)}
     codes = np.array([position[name] for name in distinct], dtype=np.int64)[codes]
-    counts = np.bincount(codes[rows.weights > 0.0], minlength=len(names))
+    some = rows.weights > _NO_WEIGHT * rows.weights.max()
+    counts = np.bincount(codes[some], minlength=len(names))
     checked: Any = options
     if isinstance(chosen, Calibrator):
         if chosen.takes_probs:

@@ -338,7 +338,7 @@ def fit_groups(
 def temperature_std_err(minimum: Minimum) -> FloatArray:
     """Return standard errors (G,) of T = 1/alpha by the delta method, nan at bounds."""
     curvature = minimum.sums[:, CURVATURE]
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         of_alpha = np.sqrt(minimum.sums[:, SQUARED_SCORE]) / curvature
         std_err = of_alpha / minimum.alphas**2
     inside = (minimum.at_bound == 0) & (curvature > 0.0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from distfreeuq._base.arguments import LARGEST, Arguments
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
     FloatArray,
@@ -170,8 +170,8 @@ def covariate_shift_calibration(
     calibrator = args.choice(calibrator, "calibrator", ALL_CALIBRATORS)
     offset = args.number(offset, "offset", "a non-negative number", low=0.0, high=1e6)
     if upper is not None:
-        must = "a positive number, or None"
-        upper = args.number(upper, "upper", must, low=1e-300, high=LARGEST)
+        must = "a number from 1e-100 to 1e100, or None"
+        upper = args.number(upper, "upper", must, low=1e-100, high=1e100)
     options = _read_calibrator_options(args, calibrator, loss, calibrator_options)
     rows = read_shifted_rows(args, logits, labels, source, target, classes)
     learnt = learn_features(

@@ -80,6 +80,10 @@ def read_new_rows(
     return rows
 
 
+# As many classes as there are numbers up to it: more would be no labels.
+_LARGEST_LABEL = 999_999
+
+
 def read_labels(
     args: Arguments, labels: ArrayLike, classes: Any, n: int
 ) -> tuple[Classes, IntArray]:
@@ -98,7 +102,11 @@ def read_labels(
             args.invalid(
                 "labels", must, shape_of(given) if given.ndim != 1 else "others"
             )
-        names = range(max(2, int(given.max()) + 1))
+        largest = int(given.max())
+        if largest > _LARGEST_LABEL:
+            must = f"integers 0..K-1 with K up to {_LARGEST_LABEL + 1}"
+            args.invalid("labels", must, f"{largest}")
+        names = range(max(2, largest + 1))
     if len(names) < 2:
         args.invalid("classes", "at least two names", f"{len(names)}")
     return names, args.labels(labels, names, n)

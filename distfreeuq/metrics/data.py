@@ -220,7 +220,8 @@ def _names_of(
             n_given = 0
         return args.classes(classes, None, n_given)
     for name, array in zip(("labels", "predicted"), arrays, strict=True):
-        if array.dtype.kind not in "iu":
+        whole = array.dtype.kind in "iu" or all(type(x) is int for x in array.flat)
+        if not whole:
             must = "integers 0, 1, ... unless 'classes' names them"
             args.invalid(name, must, f"dtype {array.dtype}")
     return range(1 + max(int(array.max(initial=0)) for array in arrays))

@@ -69,7 +69,8 @@ def vector_nll(
         sums,
         threads_for(rows.logits.size),
     )
-    means = sums.sum(axis=0) / rows.total_weight
+    with np.errstate(invalid="ignore"):  # a step too far has no loss, and is not taken
+        means = sums.sum(axis=0) / rows.total_weight
     return float(means[0]), means[1:]
 
 

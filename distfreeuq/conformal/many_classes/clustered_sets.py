@@ -263,6 +263,8 @@ def k_means(points: FloatMatrix, weights: FloatArray, n_clusters: int) -> IntArr
     It starts at points of evenly spaced ranks in the order of their sums, so that
     nothing is drawn.
     """
+    # distances are compared only, and squares of any scores can be taken
+    points = points / (np.abs(points).max(initial=0.0) or 1.0)
     order = np.argsort(points.sum(axis=1), kind="stable")
     places = (np.arange(n_clusters) + 0.5) / n_clusters * len(points)
     centers = points[order[places.astype(np.int64)]]

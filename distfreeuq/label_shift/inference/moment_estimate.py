@@ -352,7 +352,8 @@ def _inverse_matrix(matrix: FloatMatrix) -> FloatMatrix:
         inverse = np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
         return np.linalg.pinv(matrix, rcond=_RANK)
-    condition = np.abs(matrix).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max()
+    with np.errstate(over="ignore"):  # beyond the floats is no better than singular
+        condition = np.abs(matrix).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max()
     if condition < 1.0 / _RANK:
         return inverse
     return np.linalg.pinv(matrix, rcond=_RANK)

@@ -199,3 +199,54 @@ def test_bounds_of_weights_without_a_confidence():
 
     with pytest.raises(dfu.InputError, match=r"^The 'weight_bound' parameter of "):
         dfu.covariate_shift_conformal(PROBS, LABELS, np.ones(N), weight_bound=NoText())
+
+
+def test_labels_that_would_be_too_many_classes():
+    x = np.arange(4.0)
+    for largest in (10**6, 2**62):
+        with pytest.raises(dfu.InputError, match=r"^The 'labels' parameter of indis"):
+            dfu.indistinguishable_features(x, [0, 1, 0, largest], x, n_hidden=2)
+
+
+def test_ragged_labels_of_a_comparison():
+    with pytest.raises(dfu.InputError, match=r"^The 'labels' parameter of compare"):
+        dfu.compare(PROBS, PROBS, [[0.5, 0.5], [1.0]])
+
+
+def test_upper_bounds_of_ratios_that_no_number_can_square():
+    x = np.arange(float(N))
+    with pytest.raises(dfu.InputError, match=r"^The 'upper' parameter of covariate_"):
+        dfu.covariate_shift_calibration(np.log(PROBS), LABELS, x, x, upper=1e150)
+
+
+def test_groups_without_weight_to_speak_of_use_the_common_map():
+    groups = np.arange(N) % 2
+    weights = np.where(groups == 0, 1.0, 1e-300)
+    fit = dfu.groupwise_calibration(
+        "vector", np.log(PROBS), LABELS, groups=groups, sample_weight=weights
+    )
+    assert fit.counts.tolist() == [N // 2, 0] and len(fit.fits) == 1
+
+
+def test_one_row_with_weight_has_a_vector_fit():
+    weights = np.zeros(N)
+    weights[int(np.argmax(PROBS[np.arange(N), LABELS] < PROBS.max(axis=1)))] = 1.0
+    with pytest.warns(dfu.FitAtBoundWarning):
+        fit = dfu.vector_scaling(np.log(PROBS), LABELS, sample_weight=weights)
+    assert np.isfinite(fit.predict(np.log(PROBS))).all()
+
+
+def test_integers_in_objects_are_predicted_labels():
+    given = (PROBS.max(axis=1), LABELS.astype(object))
+    found = dfu.metrics.ece(*given, predicted=LABELS.astype(object))
+    assert found == dfu.metrics.ece(given[0], LABELS, predicted=LABELS)
+
+
+def test_scores_of_any_size_are_clustered():
+    fits = [
+        dfu.clustered_conformal(
+            PROBS, LABELS, score=dfu.RAPS(penalty, 0), alpha=0.5, rng=0
+        )
+        for penalty in (1e10, 1e290)
+    ]
+    assert fits[0].predict(PROBS).mask.shape == fits[1].predict(PROBS).mask.shape
