@@ -208,7 +208,8 @@ class VectorLoss:
             _softmax._fill_vector_rows(logits, weights, scale, bias, x, sums, threads)
             if take is not None:
                 take(x, part)
-        means = sums.sum(axis=0).reshape(3, rows.n_classes) / rows.total_weight
+        with np.errstate(invalid="ignore"):  # as of the loss, where the fit diverges
+            means = sums.sum(axis=0).reshape(3, rows.n_classes) / rows.total_weight
         return np.asarray(means)
 
 
