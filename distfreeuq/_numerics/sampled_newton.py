@@ -30,6 +30,10 @@ class Rows(Protocol):
     def n(self) -> int:
         """Number of rows."""
 
+    @property
+    def total_weight(self) -> float:
+        """Sum of their weights."""
+
     def every(self: RowsT, stride: int) -> RowsT:
         """Return every stride-th row."""
 
@@ -70,8 +74,9 @@ def minimize_from_sample(
     """
     metric = None
     stride = problem.rows.n // (_SAMPLE_PER_PARAMETER * start.size)
-    if stride >= 3:
-        rows, ridge = problem.rows.every(stride), problem.ridge
+    rows = problem.rows.every(stride) if stride >= 3 else None
+    if rows is not None and rows.total_weight > 0.0:  # it may lack all that weigh
+        ridge = problem.ridge
         # without a ridge, parameters of classes that the sample lacks would diverge
         sample = problem.on(rows, max(ridge, _SAMPLE_RIDGE))
         start = minimize_convex(

@@ -69,8 +69,7 @@ def vector_nll(
         sums,
         threads_for(rows.logits.size),
     )
-    with np.errstate(invalid="ignore"):  # a step too far has no loss, and is not taken
-        means = sums.sum(axis=0) / rows.total_weight
+    means = sums.sum(axis=0) / rows.total_weight
     return float(means[0]), means[1:]
 
 
@@ -208,8 +207,7 @@ class VectorLoss:
             _softmax._fill_vector_rows(logits, weights, scale, bias, x, sums, threads)
             if take is not None:
                 take(x, part)
-        with np.errstate(invalid="ignore"):  # as of the loss, where the fit diverges
-            means = sums.sum(axis=0).reshape(3, rows.n_classes) / rows.total_weight
+        means = sums.sum(axis=0).reshape(3, rows.n_classes) / rows.total_weight
         return np.asarray(means)
 
 

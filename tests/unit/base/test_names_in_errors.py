@@ -228,12 +228,15 @@ def test_groups_without_weight_to_speak_of_use_the_common_map():
     assert fit.counts.tolist() == [N // 2, 0] and len(fit.fits) == 1
 
 
-def test_one_row_with_weight_has_a_vector_fit():
-    weights = np.zeros(N)
-    weights[int(np.argmax(PROBS[np.arange(N), LABELS] < PROBS.max(axis=1)))] = 1.0
+def test_one_row_with_weight_that_no_sample_of_rows_holds():
+    """With 500 rows the fit starts from every so many of them: none has a weight."""
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(size=(500, 3)), rng.integers(0, 3, 500)
+    weights = np.zeros(500)
+    weights[int(np.argmax(np.arange(500) % 2 * (logits.argmax(axis=1) != labels)))] = 1
     with pytest.warns(dfu.FitAtBoundWarning):
-        fit = dfu.vector_scaling(np.log(PROBS), LABELS, sample_weight=weights)
-    assert np.isfinite(fit.predict(np.log(PROBS))).all()
+        fit = dfu.vector_scaling(logits, labels, sample_weight=weights)
+    assert np.isfinite(fit.predict(logits)).all()
 
 
 def test_integers_in_objects_are_predicted_labels():
