@@ -151,6 +151,13 @@ ALWAYS_INLINE void mark_block(const nested_score *s, const row_block *b, ptrdiff
     }
 }
 
+ALWAYS_INLINE int32_t float_bits(float x)
+{
+    int32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
 /* Room for what is known of some labels of one row, in one piece of memory. */
 typedef struct {
     double *p, *mass_above, *n_above, *score;
@@ -201,6 +208,113 @@ ALWAYS_INLINE void score_labels(const nested_score *s, row_buffers *b, ptrdiff_t
         FOR_KIND(SCORE_SAPS, score_as(known, b, m, mass_before, n_before, top, u, out))
         FOR_KIND(SCORE_RANK, score_as(known, b, m, mass_before, n_before, top, u, out))
     }
+}
+
+/* The label's bucket by the logarithm of its probability, as a float's bits tell it: never
+   less for a smaller one. Bucket 0 has the largest, n_buckets the smallest positive ones. */
+ALWAYS_INLINE void find_buckets(const double *RESTRICT p, ptrdiff_t m, int32_t n_buckets,
+                                uint32_t *RESTRICT bucket)
+{
+    float largest = 0.0f, smallest = INFINITY;
+    PRAGMA(omp simd reduction(max : largest) reduction(min : smallest))
+    for (ptrdiff_t j = 0; j < m; j++) {
+        float x = (float)p[j], positive = x > 0.0f ? x : INFINITY;
+        largest = x > largest ? x : largest;
+        smallest = positive < smallest ? positive : smallest;
+    }
+    int32_t top = float_bits(largest);
+    float range = largest > smallest ? (float)(top - float_bits(smallest)) : 1.0f;
+    float per_bit = (float)n_buckets / range;
+    for (ptrdiff_t j = 0; j < m; j++) {
+        float at = (float)(top - float_bits((float)p[j])) * per_bit;
+        int32_t k = (int32_t)(at < (float)n_buckets ? at : (float)n_buckets);
+        bucket[j] = (uint32_t)k;
+    }
+}
+
+/* Decides all labels that need no more than the masses of whole buckets, and lists the
+   others in `undecided`; returns their number. A label's score lies between those of the
+   first and of the last place in its bucket, and rounding keeps that order. */
+ALWAYS_INLINE ptrdiff_t decide_as(nested_score s, const row_buffers *b, ptrdiff_t m,
+                                  double top, double u, const double *RESTRICT thresholds,
+                                  uint32_t *RESTRICT undecided, uint8_t *RESTRICT in_set,
+                                  int64_t *size)
+{
+    ptrdiff_t n_undecided = 0;
+    int64_t n_in = 0;
+    for (ptrdiff_t j = 0; j < m; j++) {
+        uint32_t k = b->by_size.bucket[j], label = b->label[j];
+        double p = b->p[j], t = thresholds[label];
+        double first = score_at(&s, b->mass_above[k], b->n_above[k], p, top, top, u);
+        double last = score_at(&s, b->mass_above[k + 1], b->n_above[k + 1], p, top, top, u);
+        int is_in = last <= t;
+        in_set[label] = (uint8_t)is_in;
+        n_in += is_in;
+        undecided[n_undecided] = (uint32_t)j;
+        n_undecided += (first <= t) & !is_in;
+    }
+    *size += n_in;
+    return n_undecided;
+}
+
+/* Marks m labels by thresholds of their own, without an order among them: they are dealt
+   into buckets of which only the masses are known, which decides all but a few. Returns how
+   many are in, or -1 if too many are left: they then have to be scored.
+
+   Without this, scoring all m: 7.1 -> 10.4 us per row of label-conditional APS sets at
+   K = 1000, where thresholds span 0.56 to 1 and 700 labels are in a set (min of 7). */
+ALWAYS_INLINE int64_t mark_by_buckets(const nested_score *s, const row_buffers *b, ptrdiff_t m,
+                                      double mass_before, double n_before, double top,
+                                      double u, const double *thresholds,
+                                      uint8_t *RESTRICT in_set)
+{
+    enum { MOST_UNDECIDED = 64 };
+    int32_t n_buckets = (int32_t)(m / 2 + 1);
+    double *mass = b->mass_above, *count = b->n_above;
+    uint32_t *undecided = b->by_size.place;
+    find_buckets(b->p, m, n_buckets, b->by_size.bucket);
+    memset(mass, 0, (size_t)(n_buckets + 2) * sizeof(double));
+    memset(count, 0, (size_t)(n_buckets + 2) * sizeof(double));
+    for (ptrdiff_t j = 0; j < m; j++) {
+        uint32_t k = b->by_size.bucket[j] + 1;
+        mass[k] += on_grid(b->p[j]);
+        count[k] += 1.0;
+    }
+    mass[0] = mass_before;
+    count[0] = n_before;
+    for (int32_t k = 0; k <= n_buckets; k++) { /* what stands above each bucket */
+        mass[k + 1] += mass[k];
+        count[k + 1] += count[k];
+    }
+    int64_t size = 0;
+    ptrdiff_t left = 0;
+    nested_score known = *s;
+    switch (s->kind) {
+        FOR_KIND(SCORE_APS, left = decide_as(known, b, m, top, u, thresholds, undecided,
+                                             in_set, &size))
+        FOR_KIND(SCORE_RAPS, left = decide_as(known, b, m, top, u, thresholds, undecided,
+                                              in_set, &size))
+        FOR_KIND(SCORE_SAPS, left = decide_as(known, b, m, top, u, thresholds, undecided,
+                                              in_set, &size))
+        FOR_KIND(SCORE_RANK, left = decide_as(known, b, m, top, u, thresholds, undecided,
+                                              in_set, &size))
+    }
+    if (left > MOST_UNDECIDED)
+        return -1;
+    for (ptrdiff_t i = 0; i < left; i++) {
+        uint32_t label = b->label[undecided[i]];
+        double own = b->p[undecided[i]], mass_above = 0.0, n_above = 0.0;
+        PRAGMA(omp simd reduction(+ : mass_above, n_above))
+        for (ptrdiff_t j = 0; j < m; j++) {
+            mass_above += b->p[j] > own ? on_grid(b->p[j]) : 0.0;
+            n_above += b->p[j] > own ? 1.0 : 0.0;
+        }
+        double score = score_at(s, mass_before + mass_above, n_before + n_above, own, top,
+                                top, u);
+        in_set[label] = (uint8_t)(score <= thresholds[label]);
+        size += score <= thresholds[label];
+    }
+    return size;
 }
 
 /* Where the labels of a row part at one threshold: entries from `in` on have scores of at

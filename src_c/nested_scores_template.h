@@ -308,10 +308,15 @@ ALWAYS_INLINE int64_t NAMED(mark_labels)(const nested_score *s, const REAL *REST
     double mass_in = high.mass_above_out, n_in = high.n_above_out - (double)m;
     for (ptrdiff_t j = 0; j < m; j++)
         mass_in -= on_grid(b->p[j]);
-    score_labels(s, b, m, mass_in, n_in, top, u, b->score);
-
     for (ptrdiff_t k = 0; k < K; k++)
         in_set[k] = (double)row[k] >= low.in;
+    if (thresholds != NULL && m > FEW_LABELS) {
+        int64_t marked
+            = mark_by_buckets(s, b, m, mass_in, n_in, top, u, thresholds, in_set);
+        if (marked >= 0)
+            return (int64_t)n_in + marked;
+    }
+    score_labels(s, b, m, mass_in, n_in, top, u, b->score);
     int64_t size = (int64_t)n_in;
     for (ptrdiff_t j = 0; j < m; j++) {
         uint32_t k = b->label[j];

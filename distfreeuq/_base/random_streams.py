@@ -1,15 +1,25 @@
 """Streams of random numbers: every purpose has one of its own."""
 
+import hashlib
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from distfreeuq._base.array_types import RandomState
 from distfreeuq._base.arrays import describe
 from distfreeuq.exceptions import InputError
 
 Purpose = Literal[
-    "fit", "predict", "thin", "split", "bootstrap", "source", "target", "replicate"
+    "fit",
+    "predict",
+    "thin",
+    "split",
+    "bootstrap",
+    "source",
+    "target",
+    "replicate",
+    "monitor",
 ]
 
 # One integer is often used for everything: data drawn with seed 0, fitted with seed 0.
@@ -39,6 +49,19 @@ def stream(rng: RandomState, purpose: Purpose, caller: str) -> np.random.Generat
     else:
         seed = np.random.SeedSequence(int(rng), spawn_key=(key,))
     return np.random.Generator(np.random.PCG64(seed))
+
+
+def generator_of(*data: NDArray[Any]) -> np.random.Generator:
+    """Return a generator whose seed is a digest of the data.
+
+    A fit that is made again prints the same, and over data sets draws are as good as
+    independent. With one seed for all of them the error of a Monte Carlo test would be
+    the same each time, and its level not what it says.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for array in data:
+        digest.update(np.ascontiguousarray(array).astype("<f8").tobytes())
+    return np.random.default_rng(int.from_bytes(digest.digest(), "little"))
 
 
 def spawn_key(purpose: Purpose) -> int:

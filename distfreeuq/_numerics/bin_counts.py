@@ -33,6 +33,58 @@ def sum_weights(
     return sums, squares
 
 
+WEIGHT_STEPS = 32
+"""Steps from 0 to the largest weight in `spread_weights`."""
+
+
+def spread_weights(
+    bins: IntArray, events: IntArray, weights: FloatArray, n_bins: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return a grid of weights (S,), and the rows at its points (n_bins, 2, S).
+
+    A row between two points counts at both, in shares that keep its weight.
+
+    Parameters
+    ----------
+    bins : ndarray (n,)
+    events : ndarray (n,)
+        0 or 1 for each row.
+    weights : ndarray (n,)
+    n_bins : int
+    """
+    size = WEIGHT_STEPS + 1
+    largest = float(weights.max(initial=0.0))
+    below, share = split_between(weights, largest, WEIGHT_STEPS)
+    # bin -1 becomes place 0, which is left out
+    place = ((bins + 1) * 2 + events) * size + below
+    cells = (n_bins + 1) * 2 * size
+    rows = np.zeros(cells)
+    rows += np.bincount(place, 1.0 - share, cells)
+    rows += np.bincount(place + 1, share, cells)
+    points = np.linspace(0.0, largest, size)
+    return points, rows.reshape(n_bins + 1, 2, size)[1:]
+
+
+def split_between(
+    numbers: FloatArray, largest: float, steps: int
+) -> tuple[IntArray, FloatArray]:
+    """Return the point below each number on a grid from 0, and the share of the next.
+
+    A number between two points is as much of both as leaves their mean at it.
+
+    Parameters
+    ----------
+    numbers : ndarray (n,)
+        From 0 to `largest`.
+    largest : float
+        The last point; the others are its multiples by k / steps.
+    steps : int
+    """
+    place = numbers * (steps / largest) if largest > 0.0 else np.zeros(numbers.shape)
+    below = np.minimum(place.astype(np.int64), steps - 1)
+    return below, np.clip(place - below, 0.0, 1.0)
+
+
 def mean_scores(
     scores: FloatArray, bins: IntArray, weights: FloatArray, n_bins: int
 ) -> FloatArray:

@@ -19,7 +19,7 @@ the optimality conditions of all rows decide when the fit ends.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -58,6 +58,9 @@ _CHEAP = 1 << 22
 
 # Violation above which the Hessian of fewer rows is not used: they lack rare classes.
 _FAR = 0.1
+
+# Beyond these many classes, columns without prior are left out if they are the most.
+_MANY = 500
 
 # The Hessian is computed anew if, after `_PATIENCE` steps, the violation is still above
 # `_STALLED` times its earlier value.
@@ -242,6 +245,14 @@ def maximize_likelihood(
     MixtureFit
         Started from q = p: where the likelihood is flat, q stays there.
     """
+    known = np.flatnonzero(prior > 0)
+    if 2 * known.size <= prior.size > _MANY:
+        fit = maximize_likelihood(
+            np.ascontiguousarray(probs[:, known]), prior[known], row_weight
+        )
+        q = np.zeros(prior.size)
+        q[known] = fit.prior
+        return replace(fit, prior=q)
     problem = _Likelihood(probs, prior, row_weight)
     point, n_steps = _minimize(problem, TOLERANCE)
     q, total = np.zeros(prior.size), float(point.q.sum())

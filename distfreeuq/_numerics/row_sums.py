@@ -32,19 +32,26 @@ def check_and_predict(probs: UncheckedProbs) -> IntArray:
     return out
 
 
-def count_pairs(rows: IntArray, columns: IntArray, n_classes: int) -> IntMatrix:
-    """Return how often each pair of classes occurs, shape (K, K)."""
-    cells = np.bincount(rows * n_classes + columns, minlength=n_classes * n_classes)
-    return cells.reshape(n_classes, n_classes)
+def count_pairs(
+    rows: IntArray, columns: IntArray, n_rows: int, n_columns: int
+) -> IntMatrix:
+    """Return how often each pair of numbers occurs, shape (n_rows, n_columns)."""
+    cells = np.bincount(rows * n_columns + columns, minlength=n_rows * n_columns)
+    return cells.reshape(n_rows, n_columns)
 
 
 def class_sums(
-    probs: FloatMatrix, labels: IntArray, row_weight: FloatArray | None
+    probs: FloatMatrix,
+    labels: IntArray,
+    row_weight: FloatArray | None,
+    n_labels: int | None = None,
 ) -> FloatMatrix:
-    """Return the weighted sum of each class's rows, shape (K, K), columns by class."""
-    return np.ascontiguousarray(
-        _group_sums(probs, labels, row_weight, probs.shape[1]).T
-    )
+    """Return the weighted sum of each class's rows, shape (K, K), columns by class.
+
+    If labels are numbers of fewer classes than there are columns, `n_labels` of them.
+    """
+    n_labels = probs.shape[1] if n_labels is None else n_labels
+    return np.ascontiguousarray(_group_sums(probs, labels, row_weight, n_labels).T)
 
 
 def column_sums(probs: FloatMatrix, row_weight: FloatArray | None) -> FloatArray:

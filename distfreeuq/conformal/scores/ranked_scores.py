@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,28 @@ from distfreeuq.conformal.scores.tied_labels import places_of_all, places_of_lab
 _TIES = ("together", "random")
 
 
+class _Tied(NamedTuple):
+    """Labels among others of the same probability: one of each row, or all.
+
+    Attributes
+    ----------
+    together : ndarray
+        The score if all labels that tie are treated alike.
+    above, before : ndarray
+        Number of labels more likely, and of equal ones before it.
+    own, top : ndarray
+        The label's probability, and the row's largest.
+    uniforms : ndarray
+    """
+
+    together: FloatArray
+    above: IntArray
+    before: IntArray
+    own: FloatArray
+    top: FloatArray
+    uniforms: FloatArray
+
+
 @dataclass(frozen=True, slots=True)
 class _RankedScore(NestedScore):
     """A score that depends on which labels are more likely: ties matter."""
@@ -35,8 +57,18 @@ class _RankedScore(NestedScore):
         """Whether the kernels know it: not if labels that tie are ordered at random."""
         return self.ties == "together"
 
-    def _check_ties(self) -> None:
-        Arguments(type(self).__name__).choice(self.ties, "ties", _TIES)
+    def __post_init__(self) -> None:
+        """Check the parameters: with others the sets would not be nested."""
+        args = Arguments(type(self).__name__)
+        self._check_parameters(args)
+        args.choice(self.ties, "ties", _TIES)
+
+    def _check_parameters(self, args: Arguments) -> None:
+        """Check those that are the score's own."""
+
+    @staticmethod
+    def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
+        return {**fields, "ties": "together"}
 
     def describe(self, randomized: bool) -> str:
         """Return the line that a summary prints."""
@@ -57,7 +89,7 @@ class _RankedScore(NestedScore):
         above, before = places_of_labels(probs, labels, uniforms)
         own = probs[np.arange(len(labels)), labels].astype(np.float64)
         top = probs.max(axis=1).astype(np.float64) if len(labels) else own
-        return self._after_ties(together, above, before, own, top, uniforms)
+        return self._after_ties(_Tied(together, above, before, own, top, uniforms))
 
     def all_scores(self, probs: FloatMatrix, uniforms: FloatArray) -> FloatMatrix:
         """Return the scores of all labels, ties in a random order."""
@@ -70,30 +102,13 @@ class _RankedScore(NestedScore):
             own = probs[tied].astype(np.float64)
             top = own.max(axis=1, keepdims=True)
             u = uniforms[tied, None]
-            scores[tied] = self._after_ties(scores[tied], above, before, own, top, u)
+            scores[tied] = self._after_ties(
+                _Tied(scores[tied], above, before, own, top, u)
+            )
         return scores
 
-    def _after_ties(
-        self,
-        together: FloatArray,
-        above: IntArray,
-        before: IntArray,
-        own: FloatArray,
-        top: FloatArray,
-        uniforms: FloatArray,
-    ) -> FloatArray:
-        """Return the score of a label that has `before` of its equals before it.
-
-        Parameters
-        ----------
-        together : ndarray
-            The score if all labels that tie are treated alike.
-        above, before : ndarray
-            Number of labels more likely, and of equal ones before it.
-        own, top : ndarray
-            The label's probability, and the row's largest.
-        uniforms : ndarray
-        """
+    def _after_ties(self, tied: _Tied) -> FloatArray:
+        """Return the scores with `before` equal labels before each."""
         raise NotImplementedError
 
 
@@ -132,28 +147,12 @@ class APS(_RankedScore):
     description: ClassVar[str] = "APS"
     code: ClassVar[int] = 1
 
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        self._check_ties()
-
     def upper(self, n_classes: int) -> float:
         """Return a number that no score exceeds."""
         return 1.0 + ROUNDING
 
-    @staticmethod
-    def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
-        return {**fields, "ties": "together"}
-
-    def _after_ties(
-        self,
-        together: FloatArray,
-        above: IntArray,
-        before: IntArray,
-        own: FloatArray,
-        top: FloatArray,
-        uniforms: FloatArray,
-    ) -> FloatArray:
-        return np.asarray(together + before * own)
+    def _after_ties(self, tied: _Tied) -> FloatArray:
+        return np.asarray(tied.together + tied.before * tied.own)
 
 
 @register("raps")
@@ -187,18 +186,11 @@ class RAPS(_RankedScore):
         "ties": text(*_TIES),
     }
 
-    def __post_init__(self) -> None:
-        """Check the parameters: with others the sets would not be nested."""
-        args = Arguments("RAPS")
+    def _check_parameters(self, args: Arguments) -> None:
         must = "a non-negative finite number"
         penalty = args.number(self.penalty, "penalty", must, low=0.0, high=1e300)
         object.__setattr__(self, "penalty", penalty)
         object.__setattr__(self, "k_reg", args.count(self.k_reg, "k_reg", low=0))
-        self._check_ties()
-
-    @staticmethod
-    def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
-        return {**fields, "ties": "together"}
 
     def upper(self, n_classes: int) -> float:
         """Return a number that no score exceeds."""
@@ -207,18 +199,12 @@ class RAPS(_RankedScore):
     def _with_parameters(self) -> str:
         return f"RAPS({self.penalty:g}, {self.k_reg})"
 
-    def _after_ties(
-        self,
-        together: FloatArray,
-        above: IntArray,
-        before: IntArray,
-        own: FloatArray,
-        top: FloatArray,
-        uniforms: FloatArray,
-    ) -> FloatArray:
-        beyond = np.maximum(above + 1 + before - self.k_reg, 0)
-        beyond -= np.maximum(above + 1 - self.k_reg, 0)
-        return np.asarray(together + before * own + self.penalty * beyond)
+    def _after_ties(self, tied: _Tied) -> FloatArray:
+        rank = tied.above + 1
+        beyond = np.maximum(rank + tied.before - self.k_reg, 0)
+        beyond -= np.maximum(rank - self.k_reg, 0)
+        moved = tied.together + tied.before * tied.own + self.penalty * beyond
+        return np.asarray(moved)
 
 
 @register("saps")
@@ -250,18 +236,10 @@ class SAPS(_RankedScore):
         "ties": text(*_TIES),
     }
 
-    def __post_init__(self) -> None:
-        """Check the parameters: with others the sets would not be nested."""
+    def _check_parameters(self, args: Arguments) -> None:
         must = "a non-negative finite number"
-        weight = Arguments("SAPS").number(
-            self.weight, "weight", must, low=0.0, high=1e300
-        )
+        weight = args.number(self.weight, "weight", must, low=0.0, high=1e300)
         object.__setattr__(self, "weight", weight)
-        self._check_ties()
-
-    @staticmethod
-    def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
-        return {**fields, "ties": "together"}
 
     def upper(self, n_classes: int) -> float:
         """Return a number that no score exceeds."""
@@ -270,19 +248,11 @@ class SAPS(_RankedScore):
     def _with_parameters(self) -> str:
         return f"SAPS({self.weight:g})"
 
-    def _after_ties(
-        self,
-        together: FloatArray,
-        above: IntArray,
-        before: IntArray,
-        own: FloatArray,
-        top: FloatArray,
-        uniforms: FloatArray,
-    ) -> FloatArray:
-        second = top + (before - 1 + uniforms) * self.weight
-        later = together + before * self.weight
-        moved = np.where(above == 0, second, later)
-        return np.where(before > 0, moved, together)
+    def _after_ties(self, tied: _Tied) -> FloatArray:
+        second = tied.top + (tied.before - 1 + tied.uniforms) * self.weight
+        later = tied.together + tied.before * self.weight
+        moved = np.where(tied.above == 0, second, later)
+        return np.where(tied.before > 0, moved, tied.together)
 
 
 @register("rank")
@@ -304,25 +274,9 @@ class Rank(_RankedScore):
     description: ClassVar[str] = "rank"
     code: ClassVar[int] = 4
 
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        self._check_ties()
-
     def upper(self, n_classes: int) -> float:
         """Return a number that no score exceeds."""
         return float(n_classes)
 
-    @staticmethod
-    def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
-        return {**fields, "ties": "together"}
-
-    def _after_ties(
-        self,
-        together: FloatArray,
-        above: IntArray,
-        before: IntArray,
-        own: FloatArray,
-        top: FloatArray,
-        uniforms: FloatArray,
-    ) -> FloatArray:
-        return np.asarray(together + before)
+    def _after_ties(self, tied: _Tied) -> FloatArray:
+        return np.asarray(tied.together + tied.before)
