@@ -424,6 +424,29 @@ VOVK_2012 = _cite(
     title="Conditional validity of inductive conformal predictors",
     booktitle="Asian Conference on Machine Learning",
 )
+WAUDBY_SMITH_2024 = _cite(
+    "Waudby-Smith & Ramdas (2024)",
+    "article",
+    author="Waudby-Smith, Ian and Ramdas, Aaditya",
+    title="Estimating means of bounded random variables by betting",
+    journal="Journal of the Royal Statistical Society: Series B",
+    volume="86",
+    pages="1--27",
+)
+VOVK_2003 = _cite(
+    "Vovk, Nouretdinov & Gammerman (2003)",
+    "inproceedings",
+    author="Vovk, Vladimir and Nouretdinov, Ilia and Gammerman, Alexander",
+    title="Testing exchangeability on-line",
+    booktitle="International Conference on Machine Learning",
+)
+VILLE_1939 = _cite(
+    "Ville (1939)",
+    "book",
+    author="Ville, Jean",
+    title="{\\'E}tude critique de la notion de collectif",
+    publisher="Gauthier-Villars",
+)
 WEISSMAN_2003 = _cite(
     "Weissman et al. (2003)",
     "techreport",
@@ -475,10 +498,14 @@ CLASS_GROUP_EXCHANGEABLE = (
     "rows of a class in a group, the new one included, are exchangeable"
 )
 NEW_ROW_APART = "the new row is not among those that the weights were estimated on"
+STREAM_EXCHANGEABLE = (
+    "source rows and stream are exchangeable (i.i.d., say) while nothing has moved"
+)
 TWO_SAMPLES = "rows i.i.d. within each sample, the two samples independent"
 
 # ------------------------------------------------- what was chosen without these rows
 FITTED_ELSEWHERE = "the classifier was fitted on other rows"
+SCORE_ELSEWHERE = "the classifier and the score were chosen without these rows"
 CHOSEN_ELSEWHERE = "the classifier, the score and alpha were chosen without these rows"
 ASSESSED_ELSEWHERE = "rows not used to fit or calibrate the classifier"
 SETS_ASSESSED_ELSEWHERE = "rows used neither to fit the classifier nor to calibrate"

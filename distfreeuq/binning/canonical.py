@@ -22,6 +22,7 @@ from distfreeuq._numerics.bin_counts import (
     count_labels,
     mean_rows,
     mean_scores,
+    spread_weights,
     sum_weights,
 )
 from distfreeuq._numerics.sample_weights import divide
@@ -144,7 +145,7 @@ def fit_canonical(rows: BinningRows, settings: BinningSettings) -> CanonicalBinn
         frequencies = divide(table.counts, bin_counts[:, None])
         radii = multinomial_radii(table.counts, n_bins, alpha, bound)
     else:
-        weighted = WeightedCounts(*table.weighted, bin_counts)
+        weighted = WeightedCounts(*table.weighted, bin_counts, *table.spread)
         counts, effective = weighted.sums, read_only(weighted.effective)
         frequencies = weighted.frequencies
         radii = weighted_multinomial_radii(
@@ -172,13 +173,20 @@ def _pooled(counts: FloatMatrix | IntArray) -> FloatArray:
     return np.asarray(mass / mass.sum())
 
 
+_NOT_SPREAD: tuple[FloatArray | None, FloatArray | None] = (None, None)
+
+
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Labels by bin: counts (M, K), and with weights sums and squares of these."""
+    """Labels by bin: counts (M, K), and with weights sums and squares of these.
+
+    With weights and two classes also the rows at the points of a grid of weights.
+    """
 
     partition: Intervals | SimplexCells | FunctionCells
     counts: IntMatrix
     weighted: tuple[FloatMatrix, FloatMatrix] | None
+    spread: tuple[FloatArray | None, FloatArray | None]
     mean_probs: FloatMatrix
     n_boundary: int
 
@@ -192,18 +200,21 @@ def _count(rows: BinningRows, scheme: Scheme) -> _Table:
         score_bins = scheme.bins_of(scores, others)
         counts, mean_score = score_bins.tabulate(scores, labels, 2)
         partition, n_boundary = score_bins.intervals, score_bins.n_boundary
-        sums = None
+        sums, spread = None, _NOT_SPREAD
         if weights is not None:
             bins = score_bins.assign(scores)
             sums = sum_weights(bins, labels, weights, score_bins.n_bins, 2)
+            spread = spread_weights(bins, labels, weights, score_bins.n_bins)
             mean_score = mean_scores(scores, bins, weights, score_bins.n_bins)
         mean_probs = np.column_stack([1.0 - mean_score, mean_score])
-        return _Table(partition, counts, sums, mean_probs, n_boundary)
+        return _Table(partition, counts, sums, spread, mean_probs, n_boundary)
     binned = scheme.bin_rows(probs, rows.others)
     n_bins = binned.partition.n_bins
     counts = count_labels(binned.bins, labels, n_bins, n_classes)
-    sums = None
+    sums, spread = None, _NOT_SPREAD
     if weights is not None:
+        if n_classes == 2:
+            spread = spread_weights(binned.bins, labels, weights, n_bins)
         sums = sum_weights(binned.bins, labels, weights, n_bins, n_classes)
     mean_probs = mean_rows(probs, binned.bins, weights, n_bins)
-    return _Table(binned.partition, counts, sums, mean_probs, binned.n_boundary)
+    return _Table(binned.partition, counts, sums, spread, mean_probs, binned.n_boundary)

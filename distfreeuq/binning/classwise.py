@@ -29,7 +29,12 @@ from distfreeuq._base.stored_state import (
     require,
     several,
 )
-from distfreeuq._numerics.bin_counts import mean_scores, sum_weights
+from distfreeuq._numerics.bin_counts import (
+    WEIGHT_STEPS,
+    mean_scores,
+    spread_weights,
+    sum_weights,
+)
 from distfreeuq._numerics.sample_weights import divide
 from distfreeuq._numerics.unit_bins import Intervals, ScoreBins
 from distfreeuq.binning.data import BinningRows
@@ -287,9 +292,11 @@ def _weighted(
     sums = np.zeros((deepest, n_classes, 2))
     squares = np.zeros_like(sums)
     means = np.empty((deepest, n_classes))
+    rows_at = np.zeros((deepest, n_classes, 2, WEIGHT_STEPS + 1))
     for k, own in enumerate(bins):
         members = own.assign(columns[k])
         is_own = (labels == k).astype(np.int64)
         sums[:, k], squares[:, k] = sum_weights(members, is_own, weights, deepest, 2)
+        points, rows_at[:, k] = spread_weights(members, is_own, weights, deepest)
         means[:, k] = mean_scores(columns[k], members, weights, deepest)
-    return WeightedCounts(sums, squares, bin_counts), means
+    return WeightedCounts(sums, squares, bin_counts, points, rows_at), means

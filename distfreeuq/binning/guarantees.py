@@ -170,6 +170,8 @@ _BY_WEIGHTED_BOUND = {
     "hoeffding": "Hoeffding (1963)",
     "chernoff": "Hoeffding (1963), Thm 1",
     "bernstein": "Maurer & Pontil (2009)",
+    "betting": "Waudby-Smith & Ramdas (2024), with bets fixed in advance",
+    # of files that were written when it was what "auto" stood for
     "chernoff and bernstein": "Hoeffding (1963), Thm 1, and Maurer & Pontil (2009)",
 }
 

@@ -70,8 +70,8 @@ def histogram_binning(
         "auto": the smallest valid one. "clopper-pearson": exact binomial bounds, for
         every subset of classes. "hoeffding": Podkopaev and Ramdas's. "weissman",
         "mcdiarmid": see `distfreeuq.bounds`. With sample weights "hoeffding", and for
-        one probability per bin also "chernoff", "bernstein", or "auto", which spends
-        half of alpha on each of these two.
+        one probability per bin also "chernoff", "bernstein" and "betting", which is
+        what "auto" takes.
     sample_weight : array_like (n,), optional
         w(x) = q(x)/p(x) of the rows, up to scale, for covariate shift.
     weight_bound : float, optional

@@ -280,15 +280,16 @@ def event_radii(
 ) -> tuple[Radii, FloatArray]:
     """Return radii and intervals on the target, and the source's part of the radii.
 
-    Known weights are bounded weights of the rows: Chernoff's and Bernstein's bounds at
-    half of alpha each. Unknown weights get Hoeffding's bound for the worst weights in
-    the region.
+    Known weights are bounded weights of the rows: intervals by betting. Unknown weights
+    get Hoeffding's bound for the worst weights in the region.
     """
     n = rows.sum(axis=-1)
     if weights.known:
         w = weights.used
         one_and_other = np.stack([rows - hits, hits], axis=-2)
-        counts = WeightedCounts(one_and_other @ w, one_and_other @ w**2, n)
+        counts = WeightedCounts(
+            one_and_other @ w, one_and_other @ w**2, n, w, one_and_other
+        )
         radii = weighted_binomial_radii(
             counts, float(w.max()), n_bins, alpha, bound="auto"
         )

@@ -31,7 +31,13 @@ BOUNDS: tuple[str, ...] = (
     "weissman",
     "mcdiarmid",
 )
-WEIGHTED_BOUNDS: tuple[str, ...] = ("auto", "hoeffding", "chernoff", "bernstein")
+WEIGHTED_BOUNDS: tuple[str, ...] = (
+    "auto",
+    "hoeffding",
+    "chernoff",
+    "bernstein",
+    "betting",
+)
 
 TRIVIAL_L1 = 2.0
 TRIVIAL_PROBABILITY = 1.0
@@ -186,11 +192,17 @@ class WeightedCounts:
         Sums of the weights and of their squares; the last axis is the label.
     n : ndarray (...)
         Rows in each bin.
+    points : ndarray (S,), optional
+        Weights that the rows are said to have, for bounds by betting.
+    rows_at : ndarray (..., 2, S), optional
+        How many rows without and with the event there are at each of them.
     """
 
     sums: FloatMatrix
     squares: FloatMatrix
     n: IntArray
+    points: FloatArray | None = None
+    rows_at: FloatArray | None = None
 
     @property
     def effective(self) -> FloatArray:
@@ -240,8 +252,7 @@ def weighted_binomial_radii(
 ) -> Radii:
     """Return radii and intervals of one weighted frequency per bin: that of label 1.
 
-    `"auto"` spends half of alpha on Chernoff's and half on Bernstein's bound, and what
-    holds by both is kept.
+    `"auto"` is by betting, which is never wider than Chernoff's bound at half of alpha.
     """
     center = counts.frequencies[..., 1]
     total = counts.sums.sum(axis=-1)
@@ -253,13 +264,16 @@ def weighted_binomial_radii(
         settings = (weight_bound, n_bins, 2, alpha)
         plain = unchecked.weighted_hoeffding(counts.n, mean, *settings) / 2.0
         return _symmetric(center, plain, "hoeffding, weighted")
-    share = (alpha / 2.0 if bound == "auto" else alpha) / n_bins
-    low, high = around(center, np.ones(center.shape))
-    if bound in ("auto", "chernoff"):
+    share = alpha / n_bins
+    if bound == "auto":
+        bound = "betting"
+    if bound == "betting":
+        low, high = _by_betting(counts, weight_bound, share)
+    elif bound == "chernoff":
         low, high = unchecked.weighted_chernoff(
             counts.n, center, mean, weight_bound, share
         )
-    if bound in ("auto", "bernstein"):
+    else:
         plain = unchecked.weighted_bernstein(
             counts.n,
             (counts.sums[..., 1], total),
@@ -267,12 +281,27 @@ def weighted_binomial_radii(
             weight_bound,
             share,
         )
-        least, most = around(center, plain)
-        low, high = np.maximum(low, least), np.minimum(high, most)
+        low, high = around(center, plain)
     radius = np.fmax(center - low, high - center)
     radius = np.where(np.isnan(center), TRIVIAL_PROBABILITY, radius)
-    name = "chernoff and bernstein" if bound == "auto" else bound
-    return Radii(radius, low, high, f"{name}, weighted")
+    return Radii(radius, low, high, f"{bound}, weighted")
+
+
+def _by_betting(
+    counts: WeightedCounts, weight_bound: float, delta: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of each bin's interval from its rows at the points."""
+    assert counts.points is not None and counts.rows_at is not None
+    stake = np.minimum(counts.points / weight_bound, 1.0)
+    rows = counts.rows_at.reshape(-1, 2 * stake.size).astype(np.float64)
+    low, high = unchecked.betting_ends(
+        np.tile(stake, 2),
+        np.repeat([0.0, 1.0], stake.size),
+        rows,
+        counts.n.reshape(-1).astype(np.float64),
+        delta,
+    )
+    return low.reshape(counts.n.shape), high.reshape(counts.n.shape)
 
 
 def _symmetric(center: FloatArray, radius: FloatArray, name: str) -> Radii:

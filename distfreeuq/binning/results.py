@@ -391,7 +391,7 @@ class BinningResult(Result):
 
         For two classes in canonical mode the interval of the probability itself is
         carried over, exactly. Class-wise and top-label, the first term is Hoeffding's
-        bound for weighted rows (with known weights Chernoff's and Bernstein's).
+        bound for weighted rows (with known weights by betting).
         All of it holds with probability at least 1 - alpha - delta, even if the same
         rows gave the weights and the frequencies.
 

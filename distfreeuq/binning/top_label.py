@@ -20,7 +20,7 @@ from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, floats, integers, part, require
 from distfreeuq._kernels import _row_stats
 from distfreeuq._kernels.threads import threads_for
-from distfreeuq._numerics.bin_counts import mean_scores, sum_weights
+from distfreeuq._numerics.bin_counts import mean_scores, spread_weights, sum_weights
 from distfreeuq._numerics.sample_weights import divide
 from distfreeuq._numerics.unit_bins import Intervals
 from distfreeuq.binning.data import BinningRows
@@ -150,7 +150,8 @@ def fit_top_label(rows: BinningRows, settings: BinningSettings) -> TopLabelBinni
     else:
         members = bins.assign(confidence)
         sums = sum_weights(members, right, weights, n_bins, 2)
-        weighted = WeightedCounts(*sums, bin_counts)
+        spread = spread_weights(members, right, weights, n_bins)
+        weighted = WeightedCounts(*sums, bin_counts, *spread)
         counts, effective = weighted.sums[:, 1], read_only(weighted.effective)
         frequencies = weighted.frequencies[:, 1]
         radii = weighted_binomial_radii(

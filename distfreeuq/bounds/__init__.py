@@ -130,6 +130,39 @@ empirical_bernstein = checked(
     delta=PROBABILITY,
     width=POSITIVE,
 )
+BETTING: dict[str, Reader] = {
+    "values": Vector("a vector of finite numbers", low=-LARGEST, least=0),
+    "delta": PROBABILITY,
+    "low": Number("a finite number", -LARGEST),
+    "high": Number("a finite number", -LARGEST),
+    "side": Choice(("both", "lower", "upper")),
+}
+WITHIN_ENDS = (
+    Condition("high", "above 'low'", lambda read: read["high"] > read["low"]),
+    Condition(
+        "values",
+        "from 'low' to 'high'",
+        lambda read: (read["values"] >= read["low"]) & (read["values"] <= read["high"]),
+    ),
+)
+betting_interval = checked(unchecked.betting_interval, *WITHIN_ENDS, **BETTING)
+weighted_betting_interval = checked(
+    unchecked.weighted_betting_interval,
+    *WITHIN_ENDS,
+    Condition(
+        "weights",
+        "as long as 'values'",
+        lambda read: len(read["weights"]) == len(read["values"]),
+    ),
+    Condition(
+        "weights",
+        "at most weight_bound",
+        lambda read: read["weights"] <= read["weight_bound"] * (1.0 + TOLERANCE),
+    ),
+    weights=Vector("a vector of non-negative finite numbers", least=0),
+    weight_bound=POSITIVE,
+    **BETTING,
+)
 weighted_hoeffding = checked(
     unchecked.weighted_hoeffding,
     MEANS_WITHIN_BOUND,
@@ -392,6 +425,7 @@ __all__ = [
     "LossConstants",
     "SampleSizeEffect",
     "beta_coverage_quantile",
+    "betting_interval",
     "binary_label_shift",
     "binning_hoeffding",
     "binning_mcdiarmid",
@@ -428,6 +462,7 @@ __all__ = [
     "subset_clopper_pearson",
     "theorem4_printed",
     "weighted_bernstein",
+    "weighted_betting_interval",
     "weighted_chernoff",
     "weighted_hoeffding",
 ]

@@ -5,6 +5,11 @@ and checked first. A formula is called thousands of times in some fits, with num
 that are right by then.
 """
 
+from distfreeuq.bounds.betting_bounds import (
+    betting_ends,
+    betting_interval,
+    weighted_betting_interval,
+)
 from distfreeuq.bounds.bin_bounds import (
     binning_hoeffding,
     binning_mcdiarmid,
@@ -65,6 +70,8 @@ from distfreeuq.bounds.weighted_mean_bounds import (
 
 __all__ = [
     "beta_coverage_quantile",
+    "betting_ends",
+    "betting_interval",
     "binary_label_shift",
     "binning_hoeffding",
     "binning_mcdiarmid",
@@ -101,6 +108,7 @@ __all__ = [
     "subset_clopper_pearson",
     "theorem4_printed",
     "weighted_bernstein",
+    "weighted_betting_interval",
     "weighted_chernoff",
     "weighted_hoeffding",
 ]

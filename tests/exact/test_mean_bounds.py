@@ -1,7 +1,7 @@
 """Intervals of probabilities, exactly: the chance to miss is a finite sum.
 
-Clopper and Pearson's by binomial sums; those of weighted rows, by Hoeffding, Chernoff
-and Bernstein, by all counts of rows in few cells, multinomial.
+Clopper and Pearson's by binomial sums; those of weighted rows, by Hoeffding, Chernoff,
+Bernstein and betting, by all counts of rows in few cells, multinomial.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from distfreeuq import bounds
+from distfreeuq.bounds import betting_bounds
 from tests.exact.search import assert_caught, assert_holds
 
 ROUNDING = 1e-9
@@ -178,17 +179,82 @@ def bernstein(
     return hit / total - radius, hit / total + radius
 
 
-@pytest.mark.parametrize("ends", [hoeffding, chernoff, bernstein])
+def betting(
+    case: Weighted, counts: np.ndarray, bounded: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    stake = np.array([1.0, case.light, case.light])
+    if not bounded:  # weights that exceed their bound, and are cut to it
+        stake = np.minimum(stake, 1e-3) / 1e-3
+    n = np.full(len(counts), float(case.n))
+    values = np.array([1.0, 1.0, 0.0])
+    return betting_bounds.betting_ends(stake, values, counts * 1.0, n, case.delta)
+
+
+@pytest.mark.parametrize("ends", [hoeffding, chernoff, bernstein, betting])
 def test_bounds_of_weighted_rows(ends):
     assert_holds(
         WEIGHTED, lambda case: weighted_misses(case, ends) > case.delta + ROUNDING, 150
     )
 
 
-@pytest.mark.parametrize("ends", [hoeffding, chernoff, bernstein])
+@pytest.mark.parametrize("ends", [hoeffding, chernoff, bernstein, betting])
 def test_weighted_rows_without_the_weights_bound_are_caught(ends):
     def violates(case: Weighted) -> bool:
         missed = weighted_misses(case, lambda c, k: ends(c, k, bounded=False))
         return missed > case.delta + ROUNDING
 
     assert_caught(WEIGHTED, violates, 150)
+
+
+# -------------------------------------------------------------------- bets themselves
+
+
+def fixed_bets(factors: np.ndarray, shares: np.ndarray, counts: np.ndarray):
+    capital = special.logsumexp(counts @ factors.T + shares, axis=1)
+    return np.asarray(capital)
+
+
+def bets_that_know_the_row(factors, shares, counts):
+    """Each row is bet on only if that gains."""
+    return fixed_bets(np.maximum(factors, 0.0), shares, counts)
+
+
+def all_of_the_capital_on_each_bet(factors, shares, counts):
+    return fixed_bets(factors, np.zeros(shares.size), counts)
+
+
+def rejected(case: Weighted, capital) -> float:
+    """Return the probability that the true mean is rejected, from either side."""
+    stake = np.array([1.0, case.light, case.light])
+    masses = np.array(case.masses) / 30
+    truth = float((masses * stake)[:2].sum() / (masses @ stake))
+    if not 0.0 < truth < 1.0:
+        return 0.0
+    counts = all_counts(case.n)
+    mass = stats.multinomial.pmf(counts, case.n, masses)
+    level = np.log(2.0 / case.delta)
+    bets = betting_bounds._Bets(np.array([float(case.n)]), level)
+    wrong = np.zeros(len(counts), dtype=bool)
+    for q, hit in ((truth, [1.0, 1.0, 0.0]), (1.0 - truth, [0.0, 0.0, 1.0])):
+        odds = stake * (np.array(hit) / q - 1.0)
+        factors = np.log1p(bets.at(np.array([q]))[0][:, None] * odds)
+        reached = capital(factors, bets.log_share[0], counts)
+        if capital is fixed_bets:
+            assert np.exp(reached) @ mass == pytest.approx(1.0, abs=1e-6)
+        wrong |= reached >= level
+    return float(mass @ wrong)
+
+
+def test_the_capital_has_mean_one_and_is_seldom_large():
+    assert_holds(
+        WEIGHTED, lambda case: rejected(case, fixed_bets) > case.delta + ROUNDING, 150
+    )
+
+
+@pytest.mark.parametrize(
+    "capital", [bets_that_know_the_row, all_of_the_capital_on_each_bet]
+)
+def test_bets_that_are_not_fair_are_caught(capital):
+    assert_caught(
+        WEIGHTED, lambda case: rejected(case, capital) > case.delta + ROUNDING, 150
+    )

@@ -187,6 +187,9 @@ WORDING = {
     "NEW_ROW_APART": "the new row is not among those that the weights were estimated "
     "on",
     "EXCHANGEABLE": "the calibration rows and the new row are exchangeable",
+    "SCORE_ELSEWHERE": "the classifier and the score were chosen without these rows",
+    "STREAM_EXCHANGEABLE": "source rows and stream are exchangeable (i.i.d., say) "
+    "while nothing has moved",
     "TWO_SAMPLES": "rows i.i.d. within each sample, the two samples independent",
     "FITTED_ELSEWHERE": "the classifier was fitted on other rows",
     "CHOSEN_ELSEWHERE": "the classifier, the score and alpha were chosen without these "

@@ -147,8 +147,7 @@ WEIGHTED_BY = {
     "hoeffding, weighted": "Hoeffding (1963)",
     "chernoff, weighted": "Hoeffding (1963), Thm 1",
     "bernstein, weighted": "Maurer & Pontil (2009)",
-    "chernoff and bernstein, weighted": "Hoeffding (1963), Thm 1, and Maurer & Pontil "
-    "(2009)",
+    "betting, weighted": "Waudby-Smith & Ramdas (2024), with bets fixed in advance",
 }
 
 

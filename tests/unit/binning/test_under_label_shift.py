@@ -327,17 +327,23 @@ def test_known_bounded_weights_make_a_claim(source):
     score, hit = source[0][:, 0], (source[1] == 0).astype(int)
     radii = {
         bound: dfu.histogram_binning(score, hit, bound=bound, **options).radius
-        for bound in ("auto", "hoeffding", "chernoff", "bernstein")
+        for bound in ("auto", "hoeffding", "chernoff", "bernstein", "betting")
     }
     assert (radii["chernoff"] <= radii["hoeffding"]).all()
-    halves = [
-        dfu.histogram_binning(score, hit, bound=bound, alpha=0.05, **options)
-        for bound in ("chernoff", "bernstein")
-    ]
-    # "auto" spends half of alpha on each and keeps what holds by both
+    np.testing.assert_array_equal(radii["auto"], radii["betting"])
+    half = dfu.histogram_binning(score, hit, bound="chernoff", alpha=0.05, **options)
     auto = dfu.histogram_binning(score, hit, **options)
-    np.testing.assert_array_equal(auto.low, np.maximum(halves[0].low, halves[1].low))
-    np.testing.assert_array_equal(auto.high, np.minimum(halves[0].high, halves[1].high))
+    assert (auto.low >= half.low).all() and (auto.high <= half.high).all()
+    # rows split between the points of a grid: nearly the ends of the rows themselves
+    edges = {**options, "scheme": [0.25, 0.5, 0.75]}
+    auto = dfu.histogram_binning(score, hit, **edges)
+    for m in range(4):
+        rows = auto.assign(score) == m
+        low, high = dfu.bounds.weighted_betting_interval(
+            hit[rows] * 1.0, weights[rows], 0.1 / 4, 2.0
+        )
+        assert 0.0 <= low - auto.low[m, 1] < 1e-3
+        assert 0.0 <= auto.high[m, 1] - high < 1e-3
     with pytest.raises(dfu.InputError, match="'bound'"):
         dfu.histogram_binning(*source, bound="bernstein", **options)
     scaled = dfu.histogram_binning(
