@@ -287,9 +287,10 @@ def minimize_vector(rows: CalibrationRows, ridge: float) -> VectorFit:
     if theta.size > MAX_HESSIAN_PARAMETERS:
         mass = problem.diagonals(theta)[2]
     else:
-        scores = ScoreProducts(rows)
+        scores = ScoreProducts(rows, problem.own)
         gradient, hessian = problem.derivatives(theta, scores=scores)
-        mass = np.diag(hessian)[n_classes:]
+        mass = np.zeros(n_classes)
+        mass[problem.own] = np.diag(hessian)[theta.size // 2 :]
         curvature = problem.factor(hessian)
         std_err = _sandwich(curvature, scores.total / rows.total_weight**2, free)
         step = curvature.solve(gradient)
@@ -321,7 +322,7 @@ def _sandwich(
 ) -> FloatMatrix:
     """Return standard errors (2, K), nan for parameters that are not free."""
     variances = np.full(free.size, np.nan)
-    variances[free] = curvature.sandwich(meat[np.ix_(free, free)])
+    variances[free] = curvature.sandwich(meat)
     return np.asarray(np.sqrt(np.maximum(variances, 0.0)).reshape(2, -1))
 
 

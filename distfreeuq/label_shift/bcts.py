@@ -22,6 +22,7 @@ from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import ROW_SUMS, add_up
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.spd import factor_if_regular
+from distfreeuq.label_shift.class_matrix import TakingPart
 from distfreeuq.label_shift.data import Samples
 
 # Smaller probabilities count as this: an exact zero is an underflow of single
@@ -212,12 +213,26 @@ def fit_bcts(
     n, n_classes = probs.shape
     weight = np.ones(n) if row_weight is None else row_weight
     present = np.bincount(labels, weights=weight, minlength=n_classes) > 0
+    few = TakingPart.if_few(present)
+    if few.classes is not None:  # the others' probability is zero, whatever it was
+        if start is not None:
+            start = BiasCorrectedTemperature(start.slope, start.bias[few.classes])
+        rows = weight > 0.0
+        found = fit_bcts(
+            few.columns(probs[rows]),
+            few.codes(labels[rows]),
+            weight[rows],
+            start,
+            tolerance=tolerance,
+        )
+        bias = few.vector(found.bias, -np.inf)
+        return BiasCorrectedTemperature(found.slope, bias)
     if start is None and n // _FEWER >= max(2048, 20 * n_classes):
-        few = slice(None, None, _FEWER)
+        some = slice(None, None, _FEWER)
         start = fit_bcts(
-            np.ascontiguousarray(probs[few]),
-            np.ascontiguousarray(labels[few]),
-            np.ascontiguousarray(weight[few]),
+            np.ascontiguousarray(probs[some]),
+            np.ascontiguousarray(labels[some]),
+            np.ascontiguousarray(weight[some]),
             tolerance=1e-4,
         )
     slope, bias = (

@@ -11,15 +11,24 @@ from typing import ClassVar
 
 import numpy as np
 
-from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import State, count, flag, require, table_of_counts
+from distfreeuq._base.stored_state import (
+    State,
+    count,
+    either,
+    flag,
+    part,
+    require,
+    table_of_counts,
+)
 from distfreeuq._numerics.row_sums import (
     class_sums,
     column_sums,
     count_pairs,
 )
+from distfreeuq.label_shift.class_matrix import ClassMatrix, TakingPart
 
 
 @register("confusion")
@@ -29,9 +38,9 @@ class Confusion:
 
     Attributes
     ----------
-    joint : ndarray (K, K)
+    joint : ndarray (K, K) or ClassMatrix
         Source rows by predicted class (row) and true class (column): counts, or sums of
-        probabilities if `soft`.
+        probabilities if `soft`. A `ClassMatrix` where few of many classes occur.
     target : ndarray (K,)
         Target rows by predicted class: counts, or sums of probabilities if `soft`.
     n, m : int
@@ -39,29 +48,56 @@ class Confusion:
     soft : bool
     """
 
-    joint: FloatMatrix
+    joint: FloatMatrix | ClassMatrix
     target: FloatArray
     n: int
     m: int
     soft: bool
 
     _state: ClassVar[State] = {
-        "joint": table_of_counts("K", "K"),
         "target": table_of_counts("K"),
+        "joint": either(table_of_counts("K", "K"), part(ClassMatrix, same="K")),
         "n": count(low=1),
         "m": count(low=1),
         "soft": flag(),
     }
 
     def _validate_state(self) -> None:
-        totals = (self.joint.sum(), self.target.sum())
+        joint = self.joint
+        entries = joint.block if isinstance(joint, ClassMatrix) else joint
+        require(np.isfinite(entries).all() and (entries >= 0).all(), "counts of rows")
+        totals = (entries.sum(), self.target.sum())
         agree = np.allclose(totals, (self.n, self.m), rtol=1e-4)
         require(agree, "sums over all rows")
 
     @property
+    def counts(self) -> FloatMatrix:
+        """`joint` as an array, zeros included, shape (K, K)."""
+        return np.asarray(self.joint)
+
+    @property
     def matrix(self) -> FloatMatrix:
         """C, shape (K, K)."""
-        return self.joint / self.n
+        return self.counts / self.n
+
+    def of_those_that_occur(self) -> tuple[Confusion, TakingPart]:
+        """Return the same of the classes that some row has or is predicted to have."""
+        if not isinstance(self.joint, ClassMatrix):
+            return self, TakingPart(self.target.size, None)
+        occurs = self.target > 0
+        occurs[self.joint.rows] = occurs[self.joint.columns] = True
+        few = TakingPart(self.target.size, np.flatnonzero(occurs))
+        return self.of_classes(few), few
+
+    def of_classes(self, few: TakingPart) -> Confusion:
+        """Return the same of some classes; rows of others are not in its sums."""
+        if few.classes is None:
+            return self
+        if isinstance(self.joint, ClassMatrix):
+            joint = self.joint.at(few.classes, few.classes)
+        else:
+            joint = self.joint[np.ix_(few.classes, few.classes)]
+        return Confusion(joint, self.target[few.classes], self.n, self.m, self.soft)
 
     @property
     def frequencies(self) -> FloatArray:
@@ -73,9 +109,21 @@ def hard_confusion(
     predicted: IntArray, labels: IntArray, predicted_target: IntArray, n_classes: int
 ) -> Confusion:
     """Count predicted classes, those of the source with their labels."""
+    target = np.bincount(predicted_target, minlength=n_classes)
+    rows, columns = (np.bincount(x, minlength=n_classes) for x in (predicted, labels))
+    joint: FloatMatrix | ClassMatrix
+    if TakingPart.if_few(rows + columns + target > 0).classes is None:
+        joint = read_only(count_pairs(predicted, labels, n_classes, n_classes))
+    else:
+        of_rows, of_columns = (
+            TakingPart(n_classes, np.flatnonzero(x)) for x in (rows, columns)
+        )
+        codes = of_rows.codes(predicted), of_columns.codes(labels)
+        pairs = count_pairs(*codes, of_rows.size, of_columns.size)
+        joint = _compact(pairs, of_rows, of_columns)
     return Confusion(
-        joint=read_only(count_pairs(predicted, labels, n_classes)),
-        target=read_only(np.bincount(predicted_target, minlength=n_classes)),
+        joint=joint,
+        target=read_only(target),
         n=predicted.size,
         m=predicted_target.size,
         soft=False,
@@ -91,10 +139,25 @@ def soft_confusion(
     """Sum probabilities; `row_weights` of both samples: how often each row counts."""
     n, m = probs.shape[0], probs_target.shape[0]
     source, target = (None, None) if row_weights is None else row_weights
+    labelled = TakingPart.if_few(np.bincount(labels, minlength=probs.shape[1]) > 0)
+    sums = class_sums(probs, labelled.codes(labels), source, labelled.size)
+    joint: FloatMatrix | ClassMatrix = read_only(sums)
+    if labelled.classes is not None:
+        rows = TakingPart(labelled.n_classes, np.flatnonzero(sums.any(axis=1)))
+        joint = _compact(sums[rows.classes], rows, labelled)
     return Confusion(
-        joint=read_only(class_sums(probs, labels, source)),
+        joint=joint,
         target=read_only(column_sums(probs_target, target)),
         n=n,
         m=m,
         soft=True,
     )
+
+
+def _compact(
+    block: FloatMatrix | IntMatrix, rows: TakingPart, columns: TakingPart
+) -> ClassMatrix:
+    """Return the matrix that has these rows and columns alone."""
+    assert rows.classes is not None and columns.classes is not None
+    entries = read_only(np.ascontiguousarray(block, dtype=np.float64))
+    return ClassMatrix(rows.n_classes, rows.classes, columns.classes, entries)

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    Classes,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+)
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_classes
 from distfreeuq._base.user_warnings import warn_user
@@ -15,6 +21,7 @@ from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq.exceptions import IdentificationWarning
 from distfreeuq.label_shift import guarantees
+from distfreeuq.label_shift.class_matrix import ClassMatrix, TakingPart, check_room
 from distfreeuq.label_shift.confusion import Confusion, hard_confusion, soft_confusion
 from distfreeuq.label_shift.data import (
     Predictions,
@@ -42,6 +49,9 @@ from distfreeuq.label_shift.regularized_solution import (
     regularized_weights,
 )
 from distfreeuq.label_shift.results import LabelShiftResult, WeightSolution
+
+# Matrices by pairs of classes that are in memory at the same time, as measured.
+_MATRICES, _SOFT_MATRICES = 13, 18
 
 
 def bbse(
@@ -110,6 +120,7 @@ def bbse(
     samples, names, predictions = _read(
         args, soft, probs, labels, probs_target, classes
     )
+    _check_room(args, samples, predictions)
     result = fit_confusion(samples, predictions, names, None)
     if result.raw is None:
         warn_user(
@@ -173,6 +184,7 @@ def rlls(
     samples, names, predictions = _read(
         args, soft, probs, labels, probs_target, classes
     )
+    _check_room(args, samples, predictions)
     if regularization is None:
         regularization = default_regularization(samples.probs.shape[0], len(names))
     else:
@@ -191,6 +203,18 @@ def _read(
     if soft:
         return *read_samples(args, *arrays), None
     return read_and_predict(args, *arrays)
+
+
+def _check_room(
+    args: Arguments, samples: Samples, predictions: Predictions | None
+) -> None:
+    """Refuse classes whose confusion matrices the memory cannot hold."""
+    occurs = samples.class_counts > 0
+    if predictions is None:
+        check_room(args, TakingPart.if_few(occurs), _SOFT_MATRICES)
+        return
+    occurs[predictions.of_source] = occurs[predictions.of_target] = True
+    check_room(args, TakingPart.if_few(occurs), _MATRICES)
 
 
 @on_one_blas_thread
@@ -212,7 +236,7 @@ def fit_confusion(
         confusion = hard_confusion(
             predictions.of_source, samples.labels, predictions.of_target, len(classes)
         )
-        counts = confusion.joint.sum(axis=0)
+        counts = samples.class_counts
     prior = counts / confusion.n
     shape = invertibility(confusion)
     unregularized = solve(confusion, singular=shape.singular)
@@ -230,14 +254,13 @@ def fit_confusion(
 
     covariance: FloatMatrix | None = None
     if soft:
-        target_gram = gram(samples.probs_target)
-        test = compare_means(
-            samples.probs,
-            samples.probs_target,
-            grams=(gram(samples.probs), target_gram),
-        )
+        grams, target_gram = None, None
+        if not isinstance(confusion.joint, ClassMatrix):
+            target_gram = gram(samples.probs_target)
+            grams = gram(samples.probs), target_gram
+        test = compare_means(samples.probs, samples.probs_target, grams=grams)
         moments = moments_of_predictions(samples, target_gram)
-        if unregularized is not None:
+        if unregularized is not None and target_gram is not None:
             covariance = soft_covariance(
                 confusion, unregularized, samples.probs, samples.labels, target_gram
             )
@@ -267,7 +290,7 @@ def fit_confusion(
         samples=samples if soft else None,
         shift_test=test,
         calibration_test=None,
-        notes=tuple(_notes(confusion, shape, raw, classes)),
+        notes=tuple(_notes(confusion, shape, raw, counts, classes)),
         guarantee=guarantees.norm_ball() if soft else guarantees.exact_cells(),
     )
 
@@ -276,6 +299,7 @@ def _notes(
     confusion: Confusion,
     shape: Invertibility,
     raw: FloatArray | None,
+    counts: IntArray,
     classes: Classes,
 ) -> list[str]:
     """Return what a reader of the weights should know."""
@@ -292,7 +316,7 @@ def _notes(
             "asymptotic and bootstrap intervals are not to be trusted. The methods "
             "'finite-sample' and 'anderson-rubin' do not invert it."
         )
-    absent = np.flatnonzero((confusion.joint.sum(axis=0) == 0) & (confusion.target > 0))
+    absent = np.flatnonzero((counts == 0) & (confusion.target > 0))
     if absent.size:
         named = name_classes(classes, absent)
         notes.append(
@@ -304,7 +328,6 @@ def _notes(
             f"Negative weights as solved ({named}) were set to zero, and the others "
             "rescaled."
         )
-    counts = confusion.joint.sum(axis=0)
     return notes + guarantees.scarce_classes(counts, classes)
 
 

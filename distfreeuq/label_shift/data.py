@@ -13,6 +13,7 @@ from distfreeuq._base.array_types import ArrayLike, Classes, FloatMatrix, IntArr
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, integers, masses
 from distfreeuq._numerics.row_sums import check_and_predict
+from distfreeuq.label_shift.class_matrix import TakingPart
 
 _Found = TypeVar("_Found")
 
@@ -51,6 +52,21 @@ class Samples:
     def class_counts(self) -> IntArray:
         """Source rows by class, shape (K,)."""
         return np.bincount(self.labels, minlength=self.probs.shape[1])
+
+    def of_labelled(self) -> tuple[Samples, TakingPart]:
+        """Return the columns of classes with source rows, if these are few of many.
+
+        Rows then sum to less than one.
+        """
+        labelled = TakingPart.if_few(self.class_counts > 0)
+        return self.of_classes(labelled), labelled
+
+    def of_classes(self, few: TakingPart) -> Samples:
+        """Return the columns of the classes that take part: those with source rows."""
+        if few.classes is None:
+            return self
+        columns = few.columns(self.probs), few.columns(self.probs_target)
+        return Samples(columns[0], few.codes(self.labels), columns[1])
 
 
 @dataclass(frozen=True, slots=True)

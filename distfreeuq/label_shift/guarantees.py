@@ -8,11 +8,7 @@ from distfreeuq import references
 from distfreeuq._base.array_types import Classes, IntArray
 from distfreeuq._base.class_labels import name_classes
 from distfreeuq.guarantees import Guarantee
-
-# Of a class with fewer source rows the mean prediction is as good as unknown. Measured
-# with one row, and 3 in 10 to 8 in 10 target rows: nominal 95 % intervals of the other
-# classes of a weak classifier cover 89 to 98 %; with five rows, 97 % and more.
-FEW_ROWS = 5
+from distfreeuq.label_shift.inference.scarce_classes import ENOUGH_ROWS
 
 _BASICS = (
     references.LABEL_SHIFT,
@@ -63,7 +59,7 @@ def moment_equations() -> Guarantee:
         reference="score intervals of the moment equations (theory page, 4.6)",
         assumptions=(
             references.LABEL_SHIFT,
-            references.CLASSES_SEEN,
+            references.CLASSES_OVERLAP,
             references.TWO_SAMPLES,
             references.FITTED_ELSEWHERE,
             references.CLASSES_TOLD_APART,
@@ -74,11 +70,11 @@ def moment_equations() -> Guarantee:
 
 def scarce_classes(counts: IntArray, classes: Classes) -> list[str]:
     """Return a note on classes whose rows are too few to know their predictions by."""
-    few = np.flatnonzero((counts > 0) & (counts < FEW_ROWS))
+    few = np.flatnonzero((counts > 0) & (counts < ENOUGH_ROWS))
     if not few.size:
         return []
     return [
-        f"Fewer than {FEW_ROWS} source rows of {name_classes(classes, few)}: if common "
-        "in the target, asymptotic intervals of the classes it is confused with may "
-        "cover less than they say."
+        f"Fewer than {ENOUGH_ROWS} source rows of {name_classes(classes, few)}: where "
+        "the target has many, asymptotic intervals allow for all predictions that so "
+        "few rows do not exclude. Standard errors do not."
     ]

@@ -65,7 +65,7 @@ def solve_likelihood(
     confusion = soft_confusion(
         calibrated.probs, calibrated.labels, calibrated.probs_target, row_weights
     )
-    p = np.array(confusion.matrix.sum(axis=0 if prior_from == "labels" else 1))
+    p = confusion.joint.sum(axis=0 if prior_from == "labels" else 1) / confusion.n
     p[p < _NEGLIGIBLE] = 0.0
     of_target = None if row_weights is None else row_weights[1]
     fit = maximize_likelihood(calibrated.probs_target, p, of_target)

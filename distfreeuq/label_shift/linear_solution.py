@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq.label_shift.class_matrix import ClassMatrix
 from distfreeuq.label_shift.confusion import Confusion
 
 # The smallest singular value is called weak within this many standard errors of zero.
@@ -38,6 +39,8 @@ class Invertibility:
 
 def invertibility(confusion: Confusion) -> Invertibility:
     """Return how far C is from singular, by one singular value decomposition."""
+    if isinstance(confusion.joint, ClassMatrix):  # with rows or columns of zeros
+        return Invertibility(0.0, True, True, math.inf)
     c = confusion.matrix
     left, values, right = np.linalg.svd(c)
     u, v, smallest = left[:, -1], right[-1], float(values[-1])
@@ -54,6 +57,8 @@ def invertibility(confusion: Confusion) -> Invertibility:
 
 def solve(confusion: Confusion, *, singular: bool | None = None) -> FloatArray | None:
     """Return the w with C w = mu, None if C is singular, which may be known already."""
+    if isinstance(confusion.joint, ClassMatrix):
+        return None
     c = confusion.matrix
     if singular is None:
         singular = bool(_are_singular(np.linalg.svd(c, compute_uv=False)))

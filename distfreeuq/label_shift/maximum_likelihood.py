@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    BoolArray,
+    Classes,
+    FloatArray,
+    FloatMatrix,
+)
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_classes
 from distfreeuq._base.user_warnings import warn_user
@@ -14,7 +20,8 @@ from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.mixture_likelihood import MixtureFit
 from distfreeuq.exceptions import DistFreeWarning, IdentificationWarning
 from distfreeuq.label_shift import guarantees
-from distfreeuq.label_shift.bcts import fit_bcts
+from distfreeuq.label_shift.bcts import BiasCorrectedTemperature, fit_bcts
+from distfreeuq.label_shift.class_matrix import TakingPart, check_room
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.data import Samples, read_samples
 from distfreeuq.label_shift.inference.hausman_test import compare_estimates
@@ -31,13 +38,19 @@ from distfreeuq.label_shift.inference.moment_estimate import (
 )
 from distfreeuq.label_shift.inference.score_intervals import score_ends
 from distfreeuq.label_shift.inference.shift_test import compare_means
-from distfreeuq.label_shift.likelihood_solution import solve_likelihood
+from distfreeuq.label_shift.likelihood_solution import (
+    LikelihoodSolution,
+    solve_likelihood,
+)
 from distfreeuq.label_shift.linear_solution import invertibility
 from distfreeuq.label_shift.results import (
     TABLE_ALPHA,
     LabelShiftResult,
     WeightSolution,
 )
+
+# Matrices by pairs of classes that are in memory at the same time, as measured.
+_MATRICES = 22
 
 # Largest violation of the optimality conditions that passes without a warning.
 _CONVERGED = 1e-6
@@ -126,6 +139,13 @@ def mlls(
         calibrate = args.choice(calibrate, "calibrate", ["bcts"])
     prior = args.choice(prior, "prior", ["predictions", "labels"])
     samples, names = read_samples(args, probs, labels, probs_target, classes)
+    needed = TakingPart.if_few(samples.class_counts > 0)
+    if calibrate is None and prior == "predictions":
+        needed = TakingPart(len(names), None)
+        instead = "; after calibrate='bcts' only classes with source rows take part"
+        check_room(args, needed, _MATRICES, instead)
+    else:
+        check_room(args, needed, _MATRICES)
     return fit_mlls(samples, names, calibrate=calibrate is not None, prior_from=prior)
 
 
@@ -141,16 +161,15 @@ def fit_mlls(
     calibrated, confusion = solution.calibrated, solution.confusion
     fit, p, weight = solution.fit, solution.source_prior, solution.weight
 
-    curvature = curvature_at(calibrated.probs_target, weight, p)
-    source_gram = gram(calibrated.probs)
-    if calibration is None:
-        noise = prior_noise(confusion, source_gram, prior_from)
-    else:
-        noise = calibrated_noise(
-            samples, calibrated, confusion, source_gram, calibration, weight, curvature
-        )
+    few = TakingPart.if_few((p > 0) | (samples.class_counts > 0))
+    curvature, spread = _curvature_and_spread(
+        few, samples, solution, calibration, prior_from
+    )
+    flat = np.ones(p.size, dtype=bool)
+    flat[slice(None) if few.classes is None else few.classes] = curvature.flat
+    at_zero = _slope_at_zero(few.of(fit.prior), curvature, few.of(p))
     moments, covariance = moments_of_posteriors(calibrated, fit.prior)
-    notes = _notes(fit, confusion, p, curvature, classes)
+    notes = _notes(fit, confusion, p, flat, classes)
     doubt = guarantees.scarce_classes(samples.class_counts, classes)
     doubt += _outside(weight, moments, calibration is not None, classes)
     notes += [(None, note) for note in doubt]
@@ -167,13 +186,11 @@ def fit_mlls(
         ),
         source_prior=read_only(p),
         source_counts=read_only(samples.class_counts),
-        covariance=read_only(covariance),
-        likelihood_covariance=read_only(
-            covariance_of_weights(curvature, noise, confusion.n)
-        ),
-        slope_at_zero=read_only(_slope_at_zero(fit, curvature, p)),
+        covariance=covariance,
+        likelihood_covariance=few.matrix(spread, np.inf),
+        slope_at_zero=read_only(few.vector(at_zero)),
         moments=moments,
-        singular=bool(curvature.flat.any()),
+        singular=bool(flat.any()),
         condition_number=invertibility(confusion).condition_number,
         confusion=confusion,
         regularization=None,
@@ -187,8 +204,39 @@ def fit_mlls(
     )
 
 
+def _curvature_and_spread(
+    few: TakingPart,
+    samples: Samples,
+    solution: LikelihoodSolution,
+    calibration: BiasCorrectedTemperature | None,
+    prior_from: str,
+) -> tuple[LikelihoodCurvature, FloatMatrix]:
+    """Return the likelihood's curvature and the covariance of the weights (J, J).
+
+    Both are of the classes that take part: the others have prior and weight zero.
+    """
+    calibrated, p = solution.calibrated, solution.source_prior
+    weight, confusion = solution.weight, solution.confusion
+    if few.classes is not None:
+        samples, calibrated = samples.of_classes(few), calibrated.of_classes(few)
+        p, weight = few.of(p), few.of(weight)
+        confusion = confusion.of_classes(few)
+    curvature = curvature_at(calibrated.probs_target, weight, p)
+    source_gram = gram(calibrated.probs)
+    if calibration is None:
+        noise = prior_noise(confusion, source_gram, prior_from)
+    else:
+        if few.classes is not None:
+            bias = few.of(calibration.bias)
+            calibration = BiasCorrectedTemperature(calibration.slope, bias)
+        noise = calibrated_noise(
+            samples, calibrated, confusion, source_gram, calibration, weight, curvature
+        )
+    return curvature, covariance_of_weights(curvature, noise, confusion.n)
+
+
 def _slope_at_zero(
-    fit: MixtureFit, curvature: LikelihoodCurvature, p: FloatArray
+    prior: FloatArray, curvature: LikelihoodCurvature, p: FloatArray
 ) -> FloatArray:
     """Return m (p_k - mean s_k) = m p_k (1 - G_k) for the classes on the boundary.
 
@@ -196,14 +244,14 @@ def _slope_at_zero(
     chosen at their best: at the maximum their own slopes are zero or point downwards.
     """
     slope = curvature.rows * (p - curvature.mean)
-    return np.where((fit.prior == 0) & (p > 0), np.maximum(slope, 0.0), 0.0)
+    return np.where((prior == 0) & (p > 0), np.maximum(slope, 0.0), 0.0)
 
 
 def _notes(
     fit: MixtureFit,
     confusion: Confusion,
     p: FloatArray,
-    curvature: LikelihoodCurvature,
+    unidentified: BoolArray,
     classes: Classes,
 ) -> list[tuple[type[DistFreeWarning] | None, str]]:
     """Return what a reader should know, each with its kind of warning if it has one."""
@@ -218,7 +266,7 @@ def _notes(
                 "to zero.",
             )
         )
-    flat = np.flatnonzero(curvature.flat & (p > 0))
+    flat = np.flatnonzero(unidentified & (p > 0))
     if flat.size:
         named = name_classes(classes, flat)
         notes.append(

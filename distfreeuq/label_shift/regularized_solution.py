@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
+from distfreeuq.label_shift.class_matrix import ClassMatrix, TakingPart
 from distfreeuq.label_shift.confusion import Confusion
 
 # The constants of the authors' code.
@@ -27,7 +28,9 @@ def default_regularization(n: int, n_classes: int) -> float:
     return _SCALE * (2 * log / (3 * n) + math.sqrt(2 * log / n))
 
 
-def minimize_regularized(c: FloatMatrix, b: FloatArray, delta: float) -> FloatArray:
+def minimize_regularized(
+    c: FloatMatrix, b: FloatArray, delta: float, beside: float = 0.0
+) -> FloatArray:
     """Return the theta that minimises |C theta - b| + delta |theta|.
 
     Where both norms are positive, (C'C + t I) theta = C'b with
@@ -39,10 +42,12 @@ def minimize_regularized(c: FloatMatrix, b: FloatArray, delta: float) -> FloatAr
 
     Parameters
     ----------
-    c : ndarray (K, K)
-    b : ndarray (K,)
+    c : ndarray (R, K)
+    b : ndarray (R,)
     delta : float
         Non-negative.
+    beside : float, default 0
+        Length of a part of b that is orthogonal to the R rows.
 
     Returns
     -------
@@ -58,12 +63,17 @@ def minimize_regularized(c: FloatMatrix, b: FloatArray, delta: float) -> FloatAr
     """
     from scipy.optimize import brentq
 
-    u, s, vt = np.linalg.svd(c)
+    u, s, vt = np.linalg.svd(c, full_matrices=False)
     beta = u.T @ b
+    if c.shape[0] > s.size:  # no theta reaches what is left
+        beside = math.hypot(beside, float(np.linalg.norm(b - u @ beta)))
+    if beside > 0.0:
+        s, beta = np.append(s, 0.0), np.append(beta, beside)
+        vt = np.vstack([vt, np.zeros(c.shape[1])])
     size = float(np.linalg.norm(beta))
     regular = s > s[0] * s.size * np.finfo(np.float64).eps
     if size == 0.0 or delta >= float(np.linalg.norm(s * beta)) / size:
-        return np.zeros(b.size)
+        return np.zeros(c.shape[1])
 
     def theta(t: float) -> FloatArray:
         return np.asarray(vt.T @ (s * beta / (s**2 + t)))
@@ -94,6 +104,15 @@ def minimize_regularized(c: FloatMatrix, b: FloatArray, delta: float) -> FloatAr
 
 def regularized_weights(confusion: Confusion, regularization: float) -> FloatArray:
     """Return RLLS's weights: the regularised solution of C (w - 1) = mu - C 1."""
-    c = confusion.matrix
-    b = confusion.frequencies - c.sum(axis=1)
-    return 1.0 + minimize_regularized(c, b, regularization)
+    joint = confusion.joint
+    if isinstance(joint, ClassMatrix):
+        # a class without source rows stays at w = 1, and one that is never predicted in
+        # the source only adds to the residual
+        b = confusion.frequencies - joint.sum(axis=1) / confusion.n
+        beside = float(np.linalg.norm(np.delete(b, joint.rows)))
+        c = joint.block / confusion.n
+        theta = minimize_regularized(c, b[joint.rows], regularization, beside)
+        return 1.0 + TakingPart(b.size, joint.columns).vector(theta)
+    whole = confusion.matrix
+    apart = confusion.frequencies - whole.sum(axis=1)
+    return 1.0 + minimize_regularized(whole, apart, regularization)

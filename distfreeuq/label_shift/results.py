@@ -24,6 +24,7 @@ from distfreeuq._base.random_streams import stream
 from distfreeuq._base.stored_state import (
     State,
     column_names,
+    either,
     flag,
     floats,
     integers,
@@ -41,6 +42,7 @@ from distfreeuq._numerics.sample_weights import effective_sizes
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.label_shift import guarantees
 from distfreeuq.label_shift.bcts import BiasCorrectedTemperature
+from distfreeuq.label_shift.class_matrix import ClassMatrix
 from distfreeuq.label_shift.confusion import Confusion, hard_confusion
 from distfreeuq.label_shift.data import Samples
 from distfreeuq.label_shift.inference.anderson_rubin import anderson_rubin_intervals
@@ -49,11 +51,16 @@ from distfreeuq.label_shift.inference.delta_method import (
     standard_errors,
 )
 from distfreeuq.label_shift.inference.finite_sample_regions import (
+    exact_enclosure,
     exact_region,
     norm_region,
 )
 from distfreeuq.label_shift.inference.hausman_test import HausmanTest, compare_estimates
-from distfreeuq.label_shift.inference.limiting_law import LimitLaw, limit_law
+from distfreeuq.label_shift.inference.limiting_law import (
+    LimitLaw,
+    law_of_prior,
+    limit_law,
+)
 from distfreeuq.label_shift.inference.moment_estimate import (
     MomentEstimate,
     moments_of_counts,
@@ -139,11 +146,12 @@ class LabelShiftResult(Result):
         p: label frequencies, or MLLS's mean predictions.
     source_counts : ndarray (K,)
         Source rows by class; zeros for known priors.
-    covariance : ndarray (K, K) or None
+    covariance : ndarray (K, K), ClassMatrix or None
         Covariance whose roots `std_err` has, by the delta method: of `raw` for BBSE, of
         the unregularised solution for RLLS, of the moment estimate for MLLS (it needs
-        no calibrated probabilities). None where it does not exist.
-    likelihood_covariance : ndarray (K, K) or None
+        no calibrated probabilities). None where it does not exist. Beyond 500 classes,
+        of which at least half have no rows, a `ClassMatrix` of the others.
+    likelihood_covariance : ndarray (K, K), ClassMatrix or None
         MLLS: covariance of `raw` if the probabilities are calibrated.
     slope_at_zero : ndarray (K,) or None
         MLLS: how fast the target's log-likelihood falls as a weight that is zero
@@ -194,8 +202,8 @@ class LabelShiftResult(Result):
     solution: WeightSolution | None
     source_prior: FloatArray
     source_counts: IntArray
-    covariance: FloatMatrix | None
-    likelihood_covariance: FloatMatrix | None
+    covariance: FloatMatrix | ClassMatrix | None
+    likelihood_covariance: FloatMatrix | ClassMatrix | None
     slope_at_zero: FloatArray | None
     moments: MomentEstimate | None
     singular: bool
@@ -216,8 +224,10 @@ class LabelShiftResult(Result):
         "solution": part_or_none(WeightSolution, same="K"),
         "source_prior": masses("K"),
         "source_counts": integers("K"),
-        "covariance": maybe(floats("K", "K")),
-        "likelihood_covariance": maybe(floats("K", "K")),
+        "covariance": maybe(either(floats("K", "K"), part(ClassMatrix, same="K"))),
+        "likelihood_covariance": maybe(
+            either(floats("K", "K"), part(ClassMatrix, same="K"))
+        ),
         "slope_at_zero": maybe(floats("K")),
         "moments": part_or_none(MomentEstimate, same="K"),
         "singular": flag(),
@@ -326,7 +336,8 @@ class LabelShiftResult(Result):
         estimate, which needs no calibrated probabilities; if they are calibrated, it is
         that of `raw` too in the first order, but for the noise of the class means. +inf
         where the weights are not identified, 0 for known priors. Intervals are not
-        made of them (`confint`).
+        made of them (`confint`): a class of fewer than five source rows that is common
+        in the target makes those of the others much too small, which intervals repair.
         """
         return read_only(standard_errors(self.covariance, len(self.classes)))
 
@@ -375,8 +386,10 @@ class LabelShiftResult(Result):
         Asymptotic intervals need label shift and classes that predictions tell apart;
         they do not need calibrated probabilities, MLLS's own included. A class that is
         not told from others has [0, 1 / lower end of p_k], since its proportion in the
-        target is at most one; a class without source rows [0, inf), and those of other
-        classes then take it that the target lacks it too. They come from moment
+        target is at most one; a class without source rows [0, inf). Where the target
+        may have many rows of a class with fewer than five source rows, or with none,
+        the intervals of the others allow for all predictions of it that its rows do not
+        exclude: they are wide, and their lower ends often zero. They come from moment
         equations, so that MLLS's weight may lie outside, and a note then says so. In
         the intervals of the likelihood, a weight that MLLS puts at zero is at most that
         at which the likelihood has fallen by the factor alpha / 2.
@@ -496,25 +509,30 @@ class LabelShiftResult(Result):
         covariance = self.covariance if self.method == "MLLS" else None
         return limit_law(self.moments, covariance, self.confusion, self.samples)
 
+    def _limit_law_of_prior(self) -> LimitLaw:
+        """Return the same of the target's class proportions."""
+        assert self.moments is not None
+        return law_of_prior(self._limit_law(), self.moments)
+
     def test(self, *, n_draws: int = N_DRAWS, rng: RandomState = None) -> ShiftTest:
         """Are the class proportions equal? Tests that both samples' outputs are alike.
 
         Parameters
         ----------
         n_draws : int, default 199
-            Drawn choices of the source rows; the smallest possible p-value is
-            1 / (n_draws + 1).
+            Drawn choices of the source rows, where they are too many to be listed;
+            the smallest possible p-value is then 1 / (n_draws + 1).
         rng : seed, Generator or None
-            For the draws. By default a fixed seed, so that the same samples give the
-            same p-value.
+            For the draws. By default a seed made of the outputs, so that the same
+            samples give the same p-value.
 
         Returns
         -------
         ShiftTest
             ``.statistic``, ``.df``, ``.p_value``, ``.n_draws``. Hard predictions: the
-            two-sample chi-squared statistic of the predicted classes, p by Monte Carlo
-            given the margins. Soft ones and MLLS: Hotelling's statistic of the mean
-            predictions as the classifier gave them, p by permutation.
+            two-sample chi-squared statistic of the predicted classes, p exactly or by
+            Monte Carlo, given the margins. Soft ones and MLLS: Hotelling's statistic of
+            the mean predictions as the classifier gave them, p by permutation.
 
         Notes
         -----
@@ -610,7 +628,7 @@ class LabelShiftResult(Result):
             moments, covariance = moments_of_posteriors(calibrated, prior)
             fields |= {
                 "moments": moments,
-                "covariance": read_only(covariance),
+                "covariance": covariance,
                 "calibration_test": compare_estimates(
                     samples, calibrated, calibration, weight
                 ),
@@ -627,16 +645,16 @@ class LabelShiftResult(Result):
         """Return the intervals of the table, without programs that take minutes."""
         method, many = self._table_method(), len(self.classes) > _MANY_CLASSES
         if method == "finite-sample" and many and not self.known:
-            region = self._region(TABLE_ALPHA)
-            box = region.enclosure() if isinstance(region, Polytope) else region
+            assert self.confusion is not None
+            enclose = norm_region if self.confusion.soft else exact_enclosure
+            box = enclose(self.confusion, TABLE_ALPHA)
             return np.column_stack([box.low, box.high])
         return self.confint(TABLE_ALPHA, method)
 
     def _table_method(self) -> str:
         """Return which intervals are printed.
 
-        Asymptotic ones take it that classes without source rows are not in the target,
-        which those in finite samples need not.
+        Those in finite samples are shorter where classes have no source rows.
         """
         unseen = self.method != "MLLS" and not self.source_counts.all()
         unsolved = self.solution is None or (unseen and not self.known)

@@ -78,12 +78,12 @@ def summarize_label_shift(result: LabelShiftResult) -> Summary:
 
 
 def _unseen(result: LabelShiftResult) -> str:
-    """Return what asymptotic intervals take for granted of classes without rows."""
+    """Return what asymptotic intervals know of classes without rows: nothing."""
     absent = np.flatnonzero(result.source_counts == 0)
     if result._table_method() == "finite-sample" or not absent.size:
         return ""
     named = name_classes(result.classes, absent)
-    return f", as if the target, like the source rows, lacked {named}"
+    return f"; nothing is taken for granted of {named}, of which there is no source row"
 
 
 def _facts(result: LabelShiftResult) -> list[tuple[str, str]]:
@@ -122,4 +122,4 @@ def _p_value(test: ShiftTest | HausmanTest) -> str:
     """Return the p-value; at the smallest that its draws allow, as a bound."""
     if test.p_value <= test.floor:
         return f"p <= {test.floor:.3g}"
-    return f"p = {test.p_value:.3f}"
+    return "p < 0.001" if test.p_value < 0.001 else f"p = {test.p_value:.3f}"

@@ -7,6 +7,8 @@ average is judged by itself, at a false-alarm rate of 1e-6 for the whole file; t
 intervals of the likelihood, which need calibration, are the control.
 """
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import special
@@ -26,7 +28,7 @@ NETS = {
     "cifar10-resnet50": ("cifar10-resnet50-logits", "resnet50_c10_logits.npz"),
     "agnews-gpt2": ("agnews-gpt2-zeroshot", "agnews_gpt2.npz"),
 }
-judge = Judge(claims=400)
+judge = Judge(claims=500)
 
 
 def population(data_folder, name):
@@ -103,3 +105,34 @@ def test_printed_intervals_cover(data_folder, name, n, m, sparse):
         with pytest.raises(RefutedError):
             for hits in held["likelihood"].sum(axis=0):
                 judge.at_least(int(hits), DRAWS, LEVEL)
+
+
+@pytest.mark.parametrize("rows", [3, 30])
+@pytest.mark.parametrize(
+    ("name", "scarce"), [("cifar10-resnet50", 3), ("agnews-gpt2", 2)]
+)
+def test_a_class_of_few_rows_does_not_break_the_others(data_folder, name, scarce, rows):
+    # half of the target is of one class, which is often mistaken for another
+    probs, labels = population(data_folder, name)
+    k, n, m = probs.shape[1], 5000, 5000
+    p, q = np.full(k, (1 - rows / n) / (k - 1)), np.full(k, 0.5 / (k - 1))
+    p[scarce], q[scarce] = rows / n, 0.5
+    rng = np.random.default_rng(rows)
+    held = {}
+    for _ in range(DRAWS):
+        source, y = draw(rng, probs, labels, p, n)
+        target, _ = draw(rng, probs, labels, q, m)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dfu.DistFreeWarning)
+            for method, fit in {
+                "mlls": dfu.mlls(source, y, target),
+                "bbse": dfu.bbse(source, y, target),
+                "soft bbse": dfu.bbse(source, y, target, soft=True),
+            }.items():
+                low, high = fit.confint().T
+                held.setdefault(method, []).append((low <= q / p) & (q / p <= high))
+    for method, of in held.items():
+        each = np.delete(np.mean(of, axis=0), scarce)
+        print(f"{name} {rows} rows, {method}: mean {each.mean():.3f} {each.min():.3f}")
+        for hits in np.delete(np.sum(of, axis=0), scarce):
+            judge.at_least(int(hits), DRAWS, LEVEL)

@@ -94,6 +94,11 @@ class VectorLoss:
         return VectorLoss(rows, self.free, ridge)
 
     @property
+    def own(self) -> BoolArray:
+        """Classes whose parameters are free, shape (K,): both of a class, or none."""
+        return self.free[: self.rows.n_classes]
+
+    @property
     def neutral(self) -> FloatArray:
         """The free parameters that leave the logits as they are."""
         return self._neutral()[self.free]
@@ -133,14 +138,12 @@ class VectorLoss:
         return self.factor(self.derivatives(theta, single=True)[1])
 
     def factor(self, hessian: FloatMatrix) -> FactoredHessian:
-        """Return the mean NLL's Hessian (2K, 2K) as the loss's in what is free."""
-        n_classes = self.rows.n_classes
-        inside = hessian[np.ix_(self.free, self.free)]
+        """Return the loss's Hessian from that of the mean NLL, both in what is free."""
         if self.ridge > 0.0:
-            inside = inside + self.ridge * np.eye(len(inside))
-            return FactoredHessian(inside, np.zeros((len(inside), 0)))
-        level = np.repeat([0.0, 1.0], n_classes)[self.free]
-        return FactoredHessian(inside, (level / np.sqrt(level.sum()))[:, None])
+            hessian = hessian + self.ridge * np.eye(len(hessian))
+            return FactoredHessian(hessian, np.zeros((len(hessian), 0)))
+        level = np.repeat([0.0, 1.0], self.rows.n_classes)[self.free]
+        return FactoredHessian(hessian, (level / np.sqrt(level.sum()))[:, None])
 
     def derivatives(
         self,
@@ -149,31 +152,34 @@ class VectorLoss:
         single: bool = False,
         scores: ScoreProducts | None = None,
     ) -> tuple[FloatArray, FloatMatrix]:
-        """Return the gradient of the loss, and the Hessian (2K, 2K) of the mean NLL.
+        """Return the gradient of the loss, and the Hessian of the mean NLL.
 
-        With rows x = (p z, p) the Hessian is the mean of diagonals minus x x'. `scores`
-        is made from the same rows, if given.
+        Both are in the parameters of the J classes that are free, so that a few rows of
+        many classes make small matrices. With rows x = (p z, p) the Hessian (2J, 2J) is
+        the mean of diagonals minus x x'. `scores` is made from the same rows, if given.
         """
-        weights, n_classes = self.rows.weights, self.rows.n_classes
-        products = Gram(2 * n_classes, single=single)
+        weights, own = self.rows.weights, np.flatnonzero(self.own)
+        products = Gram(2 * own.size, single=single)
 
         def take(x: FloatMatrix, part: slice) -> None:
+            if own.size < self.rows.n_classes:
+                x = np.ascontiguousarray(x[:, self.free])
             products.add(x, weights[part])
             if scores is not None:
                 scores.add(x, part)
 
-        second, mean, mass = self.diagonals(theta, take)
+        second, mean, mass = self.diagonals(theta, take)[:, own]
         outer = products.total()
         if scores is not None:
             scores.finish(outer)
         hessian = -outer / self.rows.total_weight
-        k = np.arange(n_classes)
+        k, n_own = np.arange(own.size), own.size
         hessian[k, k] += second
-        hessian[k, n_classes + k] += mean
-        hessian[n_classes + k, k] += mean
-        hessian[n_classes + k, n_classes + k] += mass
-        gradient = np.concatenate([mean, mass]) - self._label_means()
-        return gradient[self.free] + self.ridge * (theta - self.neutral), hessian
+        hessian[k, n_own + k] += mean
+        hessian[n_own + k, k] += mean
+        hessian[n_own + k, n_own + k] += mass
+        gradient = np.concatenate([mean, mass]) - self._label_means()[self.free]
+        return gradient + self.ridge * (theta - self.neutral), hessian
 
     def _label_means(self) -> FloatArray:
         """Return the means (2K,) of z_k and of 1 over the rows with label k."""
@@ -221,12 +227,16 @@ class ScoreProducts:
     Parameters
     ----------
     rows : CalibrationRows
+    own : ndarray (K,)
+        The J classes that the products are of; rows of others have weight zero.
     """
 
-    __slots__ = ("_by_label", "_outer", "_rows", "_z", "total")
+    __slots__ = ("_by_label", "_labels", "_outer", "_rows", "_z", "total")
 
-    def __init__(self, rows: CalibrationRows) -> None:
-        n_classes, width = rows.n_classes, 2 * rows.n_classes
+    def __init__(self, rows: CalibrationRows, own: BoolArray) -> None:
+        n_classes = int(own.sum())
+        width = 2 * n_classes
+        self._labels = np.where(own, np.cumsum(own) - 1, 0)[rows.labels]
         n_blocks = ROWS_BY_LABEL.count_for_any_work(n_classes * width)
         self._rows = rows
         self._z = rows.logits[np.arange(rows.n), rows.labels].astype(np.float64)
@@ -236,7 +246,7 @@ class ScoreProducts:
 
     def add(self, x: FloatMatrix, part: slice) -> None:
         """Take in some rows (p z, p), and where they stand."""
-        labels, squares = self._rows.labels[part], self._rows.weights[part] ** 2
+        labels, squares = self._labels[part], self._rows.weights[part] ** 2
         for sums, weights in zip(
             self._by_label, (squares * self._z[part], squares), strict=True
         ):
@@ -246,14 +256,14 @@ class ScoreProducts:
             self._outer.add(x, squares)
 
     def finish(self, outer: FloatMatrix) -> None:
-        """Set `total` (2K, 2K); `outer` is the weighted sum of x x'."""
-        n_classes, squares = self._rows.n_classes, self._rows.weights**2
+        """Set `total` (2J, 2J); `outer` is the weighted sum of x x'."""
+        n_classes, squares = len(outer) // 2, self._rows.weights**2
         if self._outer is not None:
             outer = self._outer.total()
         crossed = self._by_label.sum(axis=1).reshape(outer.shape)
         self.total = outer - crossed - crossed.T
         second, first, count = (
-            np.bincount(self._rows.labels, squares * self._z**power, n_classes)
+            np.bincount(self._labels, squares * self._z**power, n_classes)
             for power in (2, 1, 0)
         )
         k = np.arange(n_classes)

@@ -10,6 +10,7 @@ import numpy as np
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.quantiles import normal_margin
+from distfreeuq.label_shift.class_matrix import ClassMatrix
 from distfreeuq.label_shift.confusion import Confusion
 
 
@@ -44,7 +45,7 @@ def _through_inverse(c: FloatMatrix, middle: FloatMatrix) -> FloatMatrix:
 
 def delta_intervals(
     center: FloatArray | None,
-    covariance: FloatMatrix | None,
+    covariance: FloatMatrix | ClassMatrix | None,
     slope_at_zero: FloatArray | None,
     n_classes: int,
     alpha: float,
@@ -74,11 +75,13 @@ def _falls_by(
     return out
 
 
-def standard_errors(covariance: FloatMatrix | None, n_classes: int) -> FloatArray:
+def standard_errors(
+    covariance: FloatMatrix | ClassMatrix | None, n_classes: int
+) -> FloatArray:
     """Return the root of the diagonal; +inf without a covariance."""
     if covariance is None:
         return np.full(n_classes, np.inf)
-    return np.asarray(np.sqrt(np.maximum(np.diag(covariance), 0.0)))
+    return np.asarray(np.sqrt(np.maximum(covariance.diagonal(), 0.0)))
 
 
 def normal_intervals(

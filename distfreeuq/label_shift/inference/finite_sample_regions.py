@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from distfreeuq.bounds import unchecked
+from distfreeuq.label_shift.class_matrix import ClassMatrix
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.linear_solution import invertibility, solve
@@ -19,9 +20,27 @@ def exact_region(confusion: Confusion, delta: float) -> Polytope:
     """
     n_classes = confusion.target.size
     each = delta / (n_classes * (n_classes + 1))
-    lower, upper = unchecked.clopper_pearson(confusion.joint, confusion.n, each)
+    lower, upper = unchecked.clopper_pearson(confusion.counts, confusion.n, each)
     mu_low, mu_high = unchecked.clopper_pearson(confusion.target, confusion.m, each)
     return Polytope._unchecked(lower, upper, mu_low, mu_high, True, delta)
+
+
+def exact_enclosure(confusion: Confusion, delta: float) -> Box:
+    """Return a box around the Clopper-Pearson polytope, without programs."""
+    joint = confusion.joint
+    if not isinstance(joint, ClassMatrix):
+        return exact_region(confusion, delta).enclosure()
+    # a class without source rows may have any weight, and several of them any share of
+    # each prediction: no weight is bounded from below
+    n_classes = confusion.target.size
+    each = delta / (n_classes * (n_classes + 1))
+    lower, _ = unchecked.clopper_pearson(joint.block, confusion.n, each)
+    _, mu_high = unchecked.clopper_pearson(confusion.target, confusion.m, each)
+    high, ends = np.full(n_classes, np.inf), np.full(lower.shape, np.inf)
+    rooms = np.broadcast_to(mu_high[joint.rows][:, None], lower.shape)
+    np.divide(rooms, lower, out=ends, where=lower > 0.0)
+    high[joint.columns] = ends.min(axis=0)
+    return Box._unchecked(np.zeros(n_classes), high, True, delta)
 
 
 def norm_region(confusion: Confusion, delta: float) -> Box:

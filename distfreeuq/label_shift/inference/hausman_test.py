@@ -19,10 +19,12 @@ import numpy as np
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
+from distfreeuq._base.random_streams import generator_of
 from distfreeuq._base.stored_state import State, count, floats, real, require
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.row_sums import column_sums
 from distfreeuq.label_shift.bcts import FLOOR, BiasCorrectedTemperature
+from distfreeuq.label_shift.class_matrix import TakingPart
 from distfreeuq.label_shift.data import Samples
 
 # Sets of labels that are drawn, and from so many source rows on, fewer of them.
@@ -31,8 +33,8 @@ _N_DRAWS, _MANY_ROWS, _FEWER_DRAWS = 199, 20_000, 99
 # Share of the source rows, beside the largest weight, below which their mass is none.
 _NO_MASS = 1e-100
 
-# Seed of the draws: a fit prints the same p-value whenever it is made.
-_SEED = 19_781_127
+# Decimals of the sums of probabilities of which the draws' seed is made.
+_DECIMALS = 6
 
 # Draws that differ by less, relatively, count as equal.
 _TIED = 1e-9
@@ -101,18 +103,20 @@ def compare_estimates(
         Those of maximum likelihood. They count as given: they come from the target, and
         their error does not matter in the first order.
     """
-    g, labels = calibrated.probs, calibrated.labels
-    n, k = g.shape
+    n, n_classes = calibrated.probs.shape
     n_draws = _N_DRAWS if n <= _MANY_ROWS else _FEWER_DRAWS
-    mean = column_sums(g, None) / n
+    mean = column_sums(calibrated.probs, None) / n
     norm = max(float(mean @ weight), _NO_MASS * float(weight.max()))
-    w = weight / norm if norm > 0 else np.ones(k)
+    w = weight / norm if norm > 0 else np.ones(n_classes)
     if not np.ptp(w[mean > 0]) > 1e-12:
-        return HausmanTest(read_only(np.zeros(k)), 1.0, n_draws)
-    w = (n * w + k) / (n + k)  # so that no posterior is constant
-    before = None if calibration is None else samples.probs
+        return HausmanTest(read_only(np.zeros(n_classes)), 1.0, n_draws)
+    w = (n * w + n_classes) / (n + n_classes)  # so that no posterior is constant
+    few = TakingPart.if_few((mean > 0) | (calibrated.class_counts > 0))
+    g, labels = few.columns(calibrated.probs), few.codes(calibrated.labels)
+    before = None if calibration is None else few.columns(samples.probs)
+    w, mean, k = few.of(w), few.of(mean), few.size
     sums = _Sums(g, before, w, mean)
-    generator = np.random.default_rng(_SEED)
+    generator = generator_of(samples.class_counts, np.round(n * mean, _DECIMALS))
     observed, drawn = np.zeros((k, 1)), np.zeros((k, n_draws))
     counts, of_slope = np.zeros((k, 1 + n_draws)), np.zeros(1 + n_draws)
     step = max(1, _AT_A_TIME // max(n_draws, k))
@@ -134,9 +138,8 @@ def compare_estimates(
     gaps = -np.linalg.pinv(sums.moment_matrix(), rcond=1e-10) @ scores
     lengths = (gaps**2).sum(axis=0)
     above = int((lengths[1:] >= lengths[0] * (1.0 - _TIED)).sum())
-    return HausmanTest(
-        read_only(gaps[:, 0].copy()), (1.0 + above) / (n_draws + 1.0), n_draws
-    )
+    gap = few.vector(gaps[:, 0].copy())
+    return HausmanTest(read_only(gap), (1.0 + above) / (n_draws + 1.0), n_draws)
 
 
 class _Block:

@@ -126,9 +126,9 @@ def prior_noise(
 ) -> FloatMatrix:
     """Return the covariance of what a source row adds to p: its label or prediction."""
     if prior_from == "labels":
-        frequencies = confusion.matrix.sum(axis=0)
+        frequencies = confusion.joint.sum(axis=0) / confusion.n
         return np.diag(frequencies) - np.outer(frequencies, frequencies)
-    mean = confusion.matrix.sum(axis=1)
+    mean = confusion.joint.sum(axis=1) / confusion.n
     return source_gram / confusion.n - np.outer(mean, mean)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq.label_shift.class_matrix import ClassMatrix
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.data import Samples
 from distfreeuq.label_shift.inference.moment_estimate import (
@@ -44,7 +45,7 @@ class LimitLaw:
 
 def limit_law(
     moments: MomentEstimate,
-    covariance: FloatMatrix | None,
+    covariance: FloatMatrix | ClassMatrix | None,
     confusion: Confusion,
     samples: Samples | None,
 ) -> LimitLaw:
@@ -53,7 +54,7 @@ def limit_law(
     Parameters
     ----------
     moments : MomentEstimate
-    covariance : ndarray (K, K) or None
+    covariance : ndarray (K, K), ClassMatrix or None
         That of q / p, if it is known already; else it is that of soft predictions, or
         without samples that of counted ones.
     confusion : Confusion
@@ -66,8 +67,22 @@ def limit_law(
             else covariance_of_predictions(samples)
         )
     present = moments.counts > 0
-    told = present & np.isfinite(np.diag(covariance))
+    told = present & np.isfinite(covariance.diagonal())
     center = np.zeros(present.size)
     np.divide(moments.prior, moments.source_prior, out=center, where=present)
-    both = np.outer(told, told)
-    return LimitLaw(center, np.where(both, covariance, 0.0), present, told)
+    matrix = np.asarray(covariance)
+    finite = np.where(np.outer(told, told), matrix, 0.0)
+    return LimitLaw(center, finite, present, told)
+
+
+def law_of_prior(law: LimitLaw, moments: MomentEstimate) -> LimitLaw:
+    """Return the law of q itself: without the noise of the label frequencies p.
+
+    That is a part of the covariance of q / p, and is taken out of it again.
+    """
+    p, q, n = moments.source_prior, moments.feasible_prior, moments.n
+    ratio = np.divide(q, p, out=np.zeros_like(p), where=p > 0)
+    of_labels = (np.diag(ratio * q) - np.outer(q, q)) / n
+    both = np.outer(law.told, law.told)
+    covariance = np.where(both, law.covariance * np.outer(p, p) - of_labels, 0.0)
+    return LimitLaw(law.center * p, covariance, law.present, law.told)

@@ -15,18 +15,28 @@ and q_k is the mean of phi_k over the target. All noise is that of phi.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import State, count, floats, masses, require
+from distfreeuq._base.stored_state import (
+    State,
+    count,
+    either,
+    floats,
+    masses,
+    part,
+    require,
+)
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.row_sums import class_sums, column_sums
+from distfreeuq.label_shift.class_matrix import ClassMatrix, TakingPart
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.data import Samples
 
@@ -68,11 +78,13 @@ class MomentEstimate:
         q as solved; may be negative. 0 for classes without source rows.
     source_prior : ndarray (K,)
         Label frequencies p.
-    class_variance : ndarray (K, K)
+    class_variance : ndarray (K, K) or ClassMatrix
         Variance of phi_k in class j; +inf in the rows of classes that are not told from
-        others.
+        others. A `ClassMatrix` where few of many classes take part.
     target_variance : ndarray (K,)
         Variance of phi_k over the target rows.
+    reach : ndarray (K, 2)
+        Smallest and largest phi_k that any output can have.
     counts : ndarray (K,)
         Source rows by class.
     m : int
@@ -81,27 +93,69 @@ class MomentEstimate:
 
     prior: FloatArray
     source_prior: FloatArray
-    class_variance: FloatMatrix
+    class_variance: FloatMatrix | ClassMatrix
     target_variance: FloatArray
+    reach: FloatMatrix
     counts: FloatArray
     m: int
 
     _state: ClassVar[State] = {
         "prior": floats("K", low=-_LARGEST, high=_LARGEST, nan=False),
         "source_prior": floats("K", low=0.0, high=1.0, nan=False),
-        "class_variance": floats("K", "K", low=0.0),
+        "class_variance": either(
+            floats("K", "K", low=0.0), part(ClassMatrix, same="K")
+        ),
         "target_variance": floats("K", low=0.0),
+        "reach": floats("K", 2, nan=False),
         "counts": masses("K"),
         "m": count(low=1),
     }
 
     def _validate_state(self) -> None:
         require((self.counts == np.floor(self.counts)).all(), "counts of rows")
+        nowhere = (self.reach[:, 0] > self.reach[:, 1]).any()
+        require(not nowhere, "ranges that are not empty")
+        variance = self.class_variance
+        if isinstance(variance, ClassMatrix):
+            require(np.array_equal(variance.rows, variance.columns), "a square")
+            require(not (variance.block < 0.0).any(), "nothing below 0")
+            left_out = np.delete(self.counts, variance.rows)
+            require(not left_out.any(), "variances of all classes with source rows")
+
+    @staticmethod
+    def _added(fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what early files of this format lack: no range was known then."""
+        anywhere = np.tile([-np.inf, np.inf], (len(fields["prior"]), 1))
+        return {"reach": read_only(anywhere)}
 
     @property
     def n(self) -> float:
         """Source rows."""
         return float(self.counts.sum())
+
+    def among(self, taking_part: TakingPart) -> MomentEstimate:
+        """Return the estimate of all classes, if this is that of those taking part."""
+        assert not isinstance(self.class_variance, ClassMatrix)
+        return MomentEstimate(
+            read_only(taking_part.vector(self.prior)),
+            read_only(taking_part.vector(self.source_prior)),
+            taking_part.matrix(self.class_variance, np.inf),
+            read_only(taking_part.vector(self.target_variance)),
+            read_only(np.column_stack([*map(taking_part.vector, self.reach.T)])),
+            read_only(taking_part.vector(self.counts)),
+            self.m,
+        )
+
+    def of_those_that_take_part(self) -> tuple[MomentEstimate, TakingPart]:
+        """Return the estimate of fewer classes that this one is made of."""
+        variance = self.class_variance
+        if not isinstance(variance, ClassMatrix):
+            return self, TakingPart(self.prior.size, None)
+        few = variance.rows
+        vectors = (self.prior[few], self.source_prior[few])
+        more = (self.target_variance[few], self.reach[few], self.counts[few])
+        fewer = MomentEstimate(*vectors, variance.block, *more, self.m)
+        return fewer, TakingPart(self.prior.size, few)
 
     @property
     def feasible_prior(self) -> FloatArray:
@@ -112,7 +166,8 @@ class MomentEstimate:
 @on_one_blas_thread
 def moments_of_counts(confusion: Confusion) -> MomentEstimate:
     """Return the estimate of BBSE from counted predictions: h says which it is."""
-    joint = np.asarray(confusion.joint, dtype=np.float64)
+    confusion, taking_part = confusion.of_those_that_occur()
+    joint = np.asarray(confusion.counts, dtype=np.float64)
     counts = joint.sum(axis=0)
     here = counts > 0
     conditional = joint / np.where(here, counts, 1.0)
@@ -123,7 +178,9 @@ def moments_of_counts(confusion: Confusion) -> MomentEstimate:
     squares = inverse**2 @ joint - counts * mean**2
     prior = inverse @ confusion.frequencies
     spread = inverse**2 @ confusion.frequencies - prior**2
-    return _estimate(prior, p, squares, as_said, spread, counts, confusion.m, told)
+    reach, m = _reach(inverse), confusion.m
+    estimate = _estimate(prior, p, squares, as_said, spread, reach, counts, m, told)
+    return estimate.among(taking_part)
 
 
 def _shares_as_said(confusion: Confusion) -> FloatMatrix:
@@ -132,7 +189,7 @@ def _shares_as_said(confusion: Confusion) -> FloatMatrix:
     The class is the predicted one as often as in the whole source, and any class
     otherwise.
     """
-    joint = np.asarray(confusion.joint, dtype=np.float64)
+    joint = np.asarray(confusion.counts, dtype=np.float64)
     predicted, p = joint.sum(axis=1), joint.sum(axis=0) / confusion.n
     right = (float(np.trace(joint)) + 1.0) / (confusion.n + 2.0)
     word = right * np.diag(predicted) + (1.0 - right) * np.outer(predicted, p)
@@ -141,21 +198,26 @@ def _shares_as_said(confusion: Confusion) -> FloatMatrix:
 
 @on_one_blas_thread
 def moments_of_predictions(
-    samples: Samples, target_gram: FloatMatrix
+    samples: Samples, target_gram: FloatMatrix | None
 ) -> MomentEstimate:
     """Return the estimate of soft BBSE: h are the probabilities.
 
-    `target_gram` is the sum over the target rows of their outer products.
+    `target_gram` is the sum over the target rows of their outer products, if it is
+    known and few classes lack source rows.
     """
+    samples, taking_part = samples.of_labelled()
+    if target_gram is None or taking_part.classes is not None:
+        target_gram = gram(samples.probs_target)
     present = (samples.class_counts > 0) * 1.0
     n, m = samples.probs.shape[0], samples.probs_target.shape[0]
-    return _solve(samples, present, np.ones(n), np.ones(m), target_gram).estimate
+    solved = _solve(samples, present, np.ones(n), np.ones(m), target_gram)
+    return solved.estimate.among(taking_part)
 
 
 @on_one_blas_thread
 def moments_of_posteriors(
     samples: Samples, prior: FloatArray
-) -> tuple[MomentEstimate, FloatMatrix]:
+) -> tuple[MomentEstimate, FloatMatrix | ClassMatrix]:
     """Return the estimate where h are target posteriors, and the covariance of q / p.
 
     Parameters
@@ -165,27 +227,32 @@ def moments_of_posteriors(
     prior : ndarray (K,)
         Class proportions of the target at which posteriors are taken.
     """
+    samples, taking_part = samples.of_labelled()
+    if taking_part.classes is not None:
+        prior = prior[taking_part.classes]
     g, target = samples.probs, samples.probs_target
     n, m = g.shape[0], target.shape[0]
     counts = samples.class_counts.astype(np.float64)
     here, p = counts > 0, counts / n
-    rows, extra = min(n, m), _FLOOR * counts.size
+    rows, extra = min(n, m), _FLOOR * taking_part.n_classes
     total = float(prior[here].sum())
     start = rows * prior / (total if total > 0 else 1.0) + extra * p
     weight = np.zeros_like(p)
     np.divide(start / (rows + extra), p, out=weight, where=here)
     scale, scale_target = _inverse_of(g @ weight), _inverse_of(target @ weight)
     solved = _solve(samples, weight, scale, scale_target, gram(target, scale_target))
-    return solved.estimate, _covariance(samples, solved, scale)
+    covariance = _covariance(samples, solved, scale)
+    return solved.estimate.among(taking_part), taking_part.matrix(covariance, np.inf)
 
 
 @on_one_blas_thread
-def covariance_of_counts(confusion: Confusion) -> FloatMatrix:
+def covariance_of_counts(confusion: Confusion) -> FloatMatrix | ClassMatrix:
     """Return the covariance of q / p where h is the prediction, shape (K, K).
 
     Variances are infinite where predictions do not tell a class from others.
     """
-    joint = np.asarray(confusion.joint, dtype=np.float64)
+    confusion, taking_part = confusion.of_those_that_occur()
+    joint = np.asarray(confusion.counts, dtype=np.float64)
     counts = joint.sum(axis=0)
     here = counts > 0
     conditional = joint / np.where(here, counts, 1.0)
@@ -198,18 +265,20 @@ def covariance_of_counts(confusion: Confusion) -> FloatMatrix:
     middle += PSEUDO_ROWS * (np.diag(share @ per_row) - (share * per_row) @ share.T)
     middle += (np.diag(mu) - np.outer(mu, mu)) / max(confusion.m - 1.0, 1.0)
     spread = inverse @ middle @ inverse.T
-    return _per_prior(spread, q, counts, told & (confusion.m > 1))
+    covariance = _per_prior(spread, q, counts, told & (confusion.m > 1))
+    return taking_part.matrix(covariance, np.inf)
 
 
 @on_one_blas_thread
-def covariance_of_predictions(samples: Samples) -> FloatMatrix:
+def covariance_of_predictions(samples: Samples) -> FloatMatrix | ClassMatrix:
     """Return the same where h are the probabilities."""
+    samples, taking_part = samples.of_labelled()
     present = (samples.class_counts > 0) * 1.0
     n, m = samples.probs.shape[0], samples.probs_target.shape[0]
     scale = np.ones(n)
     target_gram = gram(samples.probs_target)
     solved = _solve(samples, present, scale, np.ones(m), target_gram)
-    return _covariance(samples, solved, scale)
+    return taking_part.matrix(_covariance(samples, solved, scale), np.inf)
 
 
 def _covariance(samples: Samples, solved: _Solved, scale: FloatArray) -> FloatMatrix:
@@ -288,6 +357,7 @@ def _solve(
         in_classes - counts * mean**2,
         second / mass - said**2,
         np.diag(of_target),
+        _reach(inverse),
         counts,
         m,
         told,
@@ -301,6 +371,7 @@ def _estimate(
     squares: FloatMatrix,
     as_said: FloatMatrix,
     spread: FloatArray,
+    reach: FloatMatrix,
     counts: FloatArray,
     m: int,
     told: BoolArray,
@@ -324,9 +395,16 @@ def _estimate(
         read_only(source_prior),
         read_only(variance),
         read_only(of_target),
+        read_only(reach),
         read_only(counts),
         m,
     )
+
+
+def _reach(inverse: FloatMatrix) -> FloatMatrix:
+    """Return the range (K, 2) of phi = B h: h >= 0 sums to one, or is zero."""
+    low, high = inverse.min(axis=1), inverse.max(axis=1)
+    return np.column_stack([np.minimum(low, 0.0), np.maximum(high, 0.0)])
 
 
 def _invert(conditional: FloatMatrix, here: BoolArray) -> tuple[FloatMatrix, BoolArray]:

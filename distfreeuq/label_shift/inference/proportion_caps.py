@@ -48,14 +48,16 @@ def prior_caps(confusion: Confusion, delta: float) -> PriorCaps:
 
     From counted predictions; each of the 2 K bounds is at level delta / (2 K).
     """
-    joint = np.asarray(confusion.joint, dtype=np.float64)
-    counts, n_classes = joint.sum(axis=0), joint.shape[0]
+    counts = np.asarray(confusion.joint.sum(axis=0), dtype=np.float64)
+    n_classes = counts.size
     # two-sided intervals at twice the level: one side of each is used
     each = delta / n_classes
     _, predicted = unchecked.clopper_pearson(
         np.asarray(confusion.target), np.full(n_classes, confusion.m), each
     )
-    right, _ = unchecked.clopper_pearson(np.diag(joint), counts, each)
+    right, _ = unchecked.clopper_pearson(
+        np.asarray(confusion.joint.diagonal(), dtype=np.float64), counts, each
+    )
     high = np.ones(n_classes)
     np.divide(predicted, right, out=high, where=right > 0)
     return PriorCaps(np.minimum(high, 1.0))

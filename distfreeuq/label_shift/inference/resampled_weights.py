@@ -16,6 +16,7 @@ from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq._base.progress import progress_bar
 from distfreeuq._numerics.parallel import in_order
 from distfreeuq.label_shift.bcts import BiasCorrectedTemperature, fit_bcts
+from distfreeuq.label_shift.class_matrix import ClassMatrix
 from distfreeuq.label_shift.confusion import Confusion, soft_confusion
 from distfreeuq.label_shift.data import Samples
 from distfreeuq.label_shift.likelihood_solution import solve_likelihood
@@ -42,6 +43,12 @@ def resample_counts(
     """Return weights (B, K) of multinomial resamples; NaN where they are unsolvable."""
     n_classes = confusion.target.size
     out = np.full((n_boot, n_classes), np.nan)
+    if isinstance(confusion.joint, ClassMatrix):
+        if regularization is not None:  # without, none of them is regular
+            few, taking_part = confusion.of_those_that_occur()
+            weights = resample_counts(few, regularization, n_boot, generator, progress)
+            out[:, taking_part.classes] = weights
+        return out
     joint_law = confusion.joint.ravel() / confusion.n
     target_law = confusion.target / confusion.m
     size = max(1, _BATCH // n_classes**2)
@@ -101,7 +108,7 @@ def refit_soft(
     confusion = soft_confusion(
         samples.probs, samples.labels, samples.probs_target, (source, target)
     )
-    prior = confusion.matrix.sum(axis=0)
+    prior = confusion.joint.sum(axis=0) / confusion.n
     if regularization is None:
         return solve(confusion), prior
     return regularized_weights(confusion, regularization), prior

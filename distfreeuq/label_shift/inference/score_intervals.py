@@ -5,7 +5,8 @@ and p the label frequencies. Its variance is that of a target with a share c = x
 class k, the others in their proportions: a quadratic function of c, so that both ends
 of {x : (q_k - x p_k)^2 <= z^2 Var(x)} are roots of quadratic equations (theory page,
 4.6). Where the estimate is at zero, and where confusions are rarer than the source rows
-can show, this is far from the delta method.
+can show, this is far from the delta method. Classes of few source rows get bounds in
+place of variances (`scarce_classes`).
 """
 
 from __future__ import annotations
@@ -17,18 +18,37 @@ import numpy as np
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
 from distfreeuq._numerics.quantiles import normal_margin
 from distfreeuq.label_shift.inference.moment_estimate import MomentEstimate
+from distfreeuq.label_shift.inference.scarce_classes import scarce_margins
+
+# A class of n rows may be confused with another in (5 / n)^2 of cases and not show it.
+# Measured: enough at 30 rows of half the target, and 10 is no better; at 500 rows a
+# class, where they do show it, a percent of the width.
+_UNSHOWN = 5.0
 
 
 def score_ends(estimate: MomentEstimate, alpha: float) -> FloatMatrix:
     """Return intervals (K, 2), each at level 1 - alpha in the limit.
 
     A class that is not told from others has [0, 1 / lower end of p_k], since q_k <= 1;
-    one without source rows has [0, inf).
+    one without source rows has [0, inf). What scarce classes may hide is added.
     """
+    estimate, taking_part = estimate.of_those_that_take_part()
+    if taking_part.classes is not None:
+        low, high = _ends(estimate, alpha, unseen=True).T
+        ends = taking_part.vector(low), taking_part.vector(high, np.inf)
+        return np.column_stack(ends)
+    return _ends(estimate, alpha, unseen=False)
+
+
+def _ends(estimate: MomentEstimate, alpha: float, unseen: bool) -> FloatMatrix:
+    """Return the same of classes that take part; `unseen` if there are others."""
     z = normal_margin(alpha)
     told, here = _told(estimate, z), estimate.counts > 0
     p = np.where(here, estimate.source_prior, 1.0)
     low, high = _share_ends(estimate, z)
+    below, above = scarce_margins(estimate, high, told, alpha, unseen)
+    with np.errstate(invalid="ignore"):  # no end at all, and moved without an end
+        low, high = np.maximum(np.nan_to_num(low - below), 0.0), high + above
     rarest = _wilson_low(estimate.counts, estimate.n, z)
     cap = np.full(p.size, np.inf)
     np.divide(1.0, rarest, out=cap, where=here & (rarest > 0))
@@ -41,7 +61,7 @@ def score_ends(estimate: MomentEstimate, alpha: float) -> FloatMatrix:
 def score_box(estimate: MomentEstimate, delta: float) -> FloatMatrix:
     """Return intervals (K, 2) that hold all weights at once: each at delta / K.
 
-    K counts the classes of the source; about the others nothing is claimed.
+    K counts the classes of the source; the others are unbounded.
     """
     present = int((estimate.counts > 0).sum())
     return score_ends(estimate, delta / max(present, 1))
@@ -50,7 +70,7 @@ def score_box(estimate: MomentEstimate, delta: float) -> FloatMatrix:
 def _told(estimate: MomentEstimate, z: float) -> BoolArray:
     """Return which classes are told: phi_k's mean in each class is known to +-1."""
     rows = np.maximum(estimate.counts, 1.0)
-    worst = (estimate.class_variance / rows).max(axis=1)
+    worst = (np.asarray(estimate.class_variance) / rows).max(axis=1)
     return np.asarray((estimate.counts > 0) & (z**2 * worst < 1.0))
 
 
@@ -62,6 +82,10 @@ class _Quadratic:
     one: FloatArray
     zero: FloatArray
 
+    def at(self, c: FloatArray) -> FloatArray:
+        """Return the variances (K,) at the shares c (K,)."""
+        return (self.two * c + self.one) * c + self.zero
+
 
 def _share_ends(estimate: MomentEstimate, z: float) -> tuple[FloatArray, FloatArray]:
     """Return the ends (K,) of x p_k, before they are capped."""
@@ -70,7 +94,7 @@ def _share_ends(estimate: MomentEstimate, z: float) -> tuple[FloatArray, FloatAr
     q = np.where(here, estimate.feasible_prior, 0.0)
     p = np.where(here, estimate.source_prior, 1.0)
     rows = np.maximum(estimate.counts, 1.0)
-    variance = estimate.class_variance
+    variance = np.asarray(estimate.class_variance)
     variance = np.where(np.isfinite(variance), variance, 0.0)
 
     own = np.diag(variance)
@@ -84,18 +108,22 @@ def _share_ends(estimate: MomentEstimate, z: float) -> tuple[FloatArray, FloatAr
         zero=spread / m + others,
     )
     of_labels = (1.0 - p) / (n * p)
-    at_estimate = (target_like.two * q + target_like.one) * q + target_like.zero
     # given x, p_k is estimated by a mean of p_k and q_k / x
-    share = of_labels * q**2
-    share = share / np.maximum(share + at_estimate, 1e-300)
+    share = _share_of(of_labels * q**2, target_like.at(q))
     # a negative estimate counts as zero here: the set could be empty without that
     at_least = np.maximum(prior, 0.0)
     high = _roots(at_least, z, 1.0 - share, share * q, of_labels, target_like)[1]
 
     # below the estimate, what class k does not explain of phi_k's second moment in the
     # target must be false positives, of which the source may have shown too few: their
-    # rate is pooled from both samples
+    # rate is pooled from both samples, and is no less than if every class had some that
+    # its rows did not show
     rate = np.where(spread > 0, others / np.where(spread > 0, spread, 1.0), 1.0 / n)
+    unshown = variance + (1.0 + own)[:, None] * np.where(here, _UNSHOWN / rows, 0) ** 2
+    np.fill_diagonal(unshown, 0.0)
+    of_all = left * (unshown @ q)
+    shown_by = np.divide(unshown @ (q**2 / rows), of_all, where=of_all > 0, out=0 * p)
+    rate = np.maximum(rate, shown_by)
     seen = np.maximum(
         estimate.target_variance + prior**2, spread * left + (1.0 + own) * q
     )
@@ -107,8 +135,19 @@ def _share_ends(estimate: MomentEstimate, z: float) -> tuple[FloatArray, FloatAr
         one=(tilt + 1.0 + own) / m + rate * (tilt - flat),
         zero=flat * (rate + 1.0 / m),
     )
+    # the noise of q_k against that of p_k is judged at the end that holds if p_k is
+    # exact: at the estimate, what the source did not show would count for nothing
+    known = np.zeros_like(q)
+    low = _roots(prior, z, 1.0 - known, known, of_labels, pooled)[0]
+    c = np.clip(low, 0.0, np.minimum(at_least, 1.0))
+    share = _share_of(of_labels * c * q, pooled.at(c))
     low = _roots(prior, z, 1.0 - share, share * q, of_labels, pooled)[0]
     return np.clip(low, 0.0, at_least), np.maximum(high, at_least)
+
+
+def _share_of(part: FloatArray, rest: FloatArray) -> FloatArray:
+    """Return part / (part + rest), 0 where both are 0; below 0 is rounding of 0."""
+    return part / np.maximum(part + np.maximum(rest, 0.0), 1e-300)
 
 
 def _roots(

@@ -2,9 +2,14 @@
 
 Under label shift, equal class proportions make the law of X the same in both samples,
 so that the classifier's outputs of all rows together are exchangeable: which of them
-are the source's is a random choice. P-values come from such choices, drawn, and hold at
-every sample size; rare classes make chi-squared limits useless (level 0.3 at a nominal
-0.05 with 101 classes, 20 and 20000 rows).
+are the source's is a random choice. P-values come from all such choices where they are
+few, else from some that are drawn, and hold at every sample size; rare classes make
+chi-squared limits useless (level 0.3 at a nominal 0.05 with 101 classes, 20 and 20000
+rows).
+
+Draws have a seed that is made of the outputs. One seed for all fits would give all of
+them the same draws, whose error never averages out: a search for counterexamples found
+0.25 of p-values below 0.2.
 
 Only the classifier's own outputs are compared. A calibration fitted on the source would
 make the samples distinguishable.
@@ -17,20 +22,27 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import gammaln
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
+from distfreeuq._base.random_streams import generator_of
 from distfreeuq._base.stored_state import State, count, proportion, real, text
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.row_sums import column_sums
 from distfreeuq._numerics.spd import factor_if_regular
+from distfreeuq.label_shift.class_matrix import MANY_CLASSES
 
 # Draws of the tests that fits print.
 N_DRAWS = 199
 
-# Seed of the draws of printed tests: a fit prints the same p-value whenever it is made.
-_SEED = 20_180_710
+# At most so many tables of counts are listed; of more, some are drawn.
+_TABLES = 10_000
+
+# Decimals of sums of probabilities that a seed is made of: sums in another order, or
+# another machine's exponentials, give the same seed.
+_DECIMALS = 6
 
 # A direction whose variance is below this, relative to the predictions' mean square, is
 # one in which they do not vary.
@@ -43,6 +55,9 @@ _TIED = 1e-9
 # at most so many times as many of the larger one's take part.
 _BLOCKS = 500
 _PARTNERS = 8
+
+_EXACT = "exact given the margins, predicted classes"
+_BY_DRAWS = "Monte Carlo given the margins, predicted classes"
 
 # So many choices of the source are one product of matrices.
 _AT_A_TIME = 64
@@ -62,11 +77,13 @@ class ShiftTest:
         of equal proportions is nearly chi-squared with so many degrees of freedom. 0 if
         they never vary.
     p_value : float
-        (1 + draws with as large a statistic) / (n_draws + 1). If it is small, outputs
-        have changed: by the class proportions, or by something else.
+        The probability of as large a statistic or, by draws, (1 + draws with as large
+        a one) / (n_draws + 1). If it is small, outputs have changed: by the class
+        proportions, or by something else.
     method : str
     n_draws : int
-        Drawn choices of the source rows; 0 where p is from the limiting law.
+        Drawn choices of the source rows; 0 where p is from all of them, or (in old
+        files) from the limiting law.
 
     Notes
     -----
@@ -79,8 +96,8 @@ class ShiftTest:
     >>> import distfreeuq as dfu
     >>> probs, labels = [[0.8, 0.2], [0.3, 0.7]] * 30, [0, 1] * 30
     >>> test = dfu.bbse(probs, labels, probs[::2]).test()
-    >>> test.df, test.p_value
-    (1, 0.005)
+    >>> test.df, test.n_draws, test.p_value < 1e-5
+    (1, 0, True)
     """
 
     statistic: float
@@ -108,11 +125,6 @@ class ShiftTest:
         return 1.0 / (self.n_draws + 1.0) if self.n_draws else 0.0
 
 
-def fixed_generator() -> np.random.Generator:
-    """Return the generator of printed tests, the same for every fit."""
-    return np.random.default_rng(_SEED)
-
-
 def compare_counts(
     source: FloatArray,
     target: FloatArray,
@@ -121,14 +133,15 @@ def compare_counts(
 ) -> ShiftTest:
     """Test of equal frequencies of the predicted classes, given those of all rows.
 
-    The source's counts are then multivariate hypergeometric.
+    The source's counts are then multivariate hypergeometric. If they can be listed, p
+    is a sum of probabilities; otherwise it comes from draws.
 
     Parameters
     ----------
     source, target : ndarray (K,)
         Counts of the predicted classes.
     generator : numpy.random.Generator, optional
-        By default the fixed one.
+        By default one whose seed is made of the counts.
     n_draws : int
 
     Examples
@@ -143,22 +156,50 @@ def compare_counts(
     counts = source[seen].astype(np.int64)
     total = counts + target[seen].astype(np.int64)
     n, rows = int(counts.sum()), int(total.sum())
-    method = "Monte Carlo given the margins, predicted classes"
     if total.size < 2:
-        return ShiftTest(0.0, 0, 1.0, method, n_draws)
+        return ShiftTest(0.0, 0, 1.0, _EXACT, 0)
     expected = total * (n / rows)
     factor = rows / (rows - n)
 
     def statistic(drawn: FloatArray) -> FloatArray:
         return np.asarray(factor * ((drawn - expected) ** 2 / expected).sum(axis=-1))
 
-    generator = fixed_generator() if generator is None else generator
+    observed, df = float(statistic(counts.astype(np.float64))), total.size - 1
+    tables = _all_tables(total, n)
+    if tables is not None:
+        as_large = statistic(tables) >= observed * (1.0 - _TIED)
+        p_value = min(float(_weights(tables, total)[as_large].sum()), 1.0)
+        return ShiftTest(observed, df, p_value, _EXACT, 0)
+    generator = generator_of(counts, total) if generator is None else generator
     drawn = generator.multivariate_hypergeometric(
         total, n, size=n_draws, method="marginals"
     )
-    observed = float(statistic(counts.astype(np.float64)))
     p_value = _p_value(statistic(drawn.astype(np.float64)), observed)
-    return ShiftTest(observed, total.size - 1, p_value, method, n_draws)
+    return ShiftTest(observed, df, p_value, _BY_DRAWS, n_draws)
+
+
+def _all_tables(total: IntArray, n: int) -> FloatMatrix | None:
+    """Return all counts (tables, K) of n rows out of these, None if they are many."""
+    later = np.append(np.cumsum(total[::-1])[::-1][1:], 0)
+    tables, left = np.zeros((1, 0), dtype=np.int64), np.array([n])
+    for most, elsewhere in zip(total, later, strict=True):
+        first = np.maximum(left - elsewhere, 0)
+        choices = np.minimum(left, most) - first + 1
+        size = int(choices.sum())
+        if size > _TABLES:
+            return None
+        start = np.cumsum(choices) - choices
+        own = np.arange(size) - np.repeat(start - first, choices)
+        tables = np.column_stack([np.repeat(tables, choices, axis=0), own])
+        left = np.repeat(left, choices) - own
+    return tables.astype(np.float64)
+
+
+def _weights(tables: FloatMatrix, total: IntArray) -> FloatArray:
+    """Return the hypergeometric probabilities of all tables."""
+    log_ways = (gammaln(tables + 1.0) + gammaln(total - tables + 1.0)).sum(axis=1)
+    ways = np.exp(log_ways.min() - log_ways)
+    return np.asarray(ways / ways.sum())
 
 
 @on_one_blas_thread
@@ -182,20 +223,24 @@ def compare_means(
         The classifier's own outputs: nothing that depends on which rows are the
         source's.
     generator : numpy.random.Generator, optional
-        By default the fixed one.
+        By default one whose seed is made of the sums of the outputs.
     n_draws : int
     grams : (ndarray (K, K), ndarray (K, K)), optional
         Sums over the rows of f f', if they are known.
     """
     n, m = probs.shape[0], probs_target.shape[0]
-    generator = fixed_generator() if generator is None else generator
     sums = column_sums(probs, None), column_sums(probs_target, None)
-    grams = (gram(probs), gram(probs_target)) if grams is None else grams
+    if generator is None:
+        generator = generator_of(np.array([n, m]), *np.round(sums, _DECIMALS))
     mean = (sums[0] + sums[1]) / (n + m)
-    covariance = (grams[0] + grams[1]) / (n + m) - np.outer(mean, mean)
-    floor = _RANK * float(np.trace(grams[0]) + np.trace(grams[1])) / (n + m)
     # predictions sum to one: the last class adds nothing
-    squares, df = _squared_lengths(covariance[:-1, :-1], floor)
+    if probs.shape[1] > max(MANY_CLASSES, n + m):
+        squares, df = _squared_lengths_by_rows(probs, probs_target, mean)
+    else:
+        grams = (gram(probs), gram(probs_target)) if grams is None else grams
+        covariance = (grams[0] + grams[1]) / (n + m) - np.outer(mean, mean)
+        floor = _RANK * float(np.trace(grams[0]) + np.trace(grams[1])) / (n + m)
+        squares, df = _squared_lengths(covariance[:-1, :-1], floor)
     method = "permutation, mean predictions"
     if df == 0:
         return ShiftTest(0.0, 0, 1.0, method, n_draws)
@@ -261,6 +306,24 @@ def _squared_lengths(
     values, vectors = np.linalg.eigh(covariance)
     kept = values > floor
     white = (vectors[:, kept] / np.sqrt(values[kept])).T
+    return lambda x: np.asarray(((white @ x) ** 2).sum(axis=0)), int(kept.sum())
+
+
+def _squared_lengths_by_rows(
+    probs: FloatMatrix, probs_target: FloatMatrix, mean: FloatArray
+) -> tuple[Callable[[FloatMatrix], FloatArray], int]:
+    """Return the same where there are more classes than rows.
+
+    With Z the centred rows, Z'Z and Z Z' have the same eigenvalues but for zeros, and
+    an eigenvector u of the smaller one makes Z'u of the larger.
+    """
+    rows = np.concatenate([probs, probs_target], dtype=np.float64)
+    floor = _RANK * float((rows**2).sum()) / len(rows)
+    rows -= mean
+    rows = rows[:, :-1] / np.sqrt(len(rows))
+    values, vectors = np.linalg.eigh(rows @ rows.T)
+    kept = values > floor
+    white = (vectors[:, kept] / values[kept]).T @ rows
     return lambda x: np.asarray(((white @ x) ** 2).sum(axis=0)), int(kept.sum())
 
 

@@ -215,3 +215,18 @@ def test_the_gradient_vanishes_to_rounding(n, n_classes):
 def test_bad_ridge_is_told(ridge):
     with pytest.raises(dfu.InputError, match="'ridge' parameter of vector_scaling"):
         dfu.vector_scaling(*draws(20, 3, 0), ridge=ridge)
+
+
+def test_classes_without_rows_take_no_part_in_the_matrices():
+    # a class of such low logits that it changes nothing: the fit is that of the others
+    rng = np.random.default_rng(8)
+    logits = rng.normal(0.0, 2.0, (400, 3))
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    wide = np.column_stack([logits, np.full((400, 40), -60.0)])
+    few = dfu.vector_scaling(logits, labels)
+    with pytest.warns(dfu.exceptions.FitAtBoundWarning):
+        many = dfu.vector_scaling(wide, labels)
+    np.testing.assert_allclose(many.scale[:3], few.scale, rtol=1e-8)
+    np.testing.assert_allclose(many.bias[:3], few.bias, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(many.std_err[:, :3], few.std_err, rtol=1e-8)
+    assert np.isnan(many.std_err[:, 3:]).all()

@@ -38,7 +38,7 @@ MOMENTS = Claim(
     "confidence interval",
     (
         r.LABEL_SHIFT,
-        r.CLASSES_SEEN,
+        r.CLASSES_OVERLAP,
         r.TWO_SAMPLES,
         r.FITTED_ELSEWHERE,
         r.CLASSES_TOLD_APART,
@@ -115,19 +115,19 @@ def test_a_class_without_source_rows_leaves_intervals_that_need_none(estimate, s
     assert notes["Intervals"].startswith("all at once, in finite samples")
 
 
-def test_asymptotic_intervals_say_that_they_ignore_a_class_without_source_rows():
+def test_asymptotic_intervals_say_that_they_know_nothing_of_an_unseen_class():
     fit = unseen(dfu.mlls)
     notes = dict(fit.summary().page.notes)
     assert notes["Intervals"] == (
-        "each by itself, asymptotic (score intervals), as if the target, like the "
-        "source rows, lacked class 2."
+        "each by itself, asymptotic (score intervals); nothing is taken for granted "
+        "of class 2, of which there is no source row."
     )
-    assert "lacked" not in dict(unseen(dfu.mlls, 5).summary().page.notes)["Intervals"]
+    assert "granted" not in dict(unseen(dfu.mlls, 5).summary().page.notes)["Intervals"]
 
 
 @pytest.mark.parametrize("estimate", [dfu.bbse, dfu.rlls, dfu.mlls])
 def test_a_class_of_few_source_rows_is_told(estimate):
-    told = "Fewer than 5 source rows of class 2: if common in the target"
+    told = "Fewer than 5 source rows of class 2: where the target has many"
     assert any(note.startswith(told) for note in unseen(estimate, 4).notes)
     assert not any("Fewer than" in note for note in unseen(estimate, 5).notes)
     assert not any("Fewer than" in note for note in unseen(estimate, 0).notes)

@@ -164,9 +164,9 @@ def perfect(counts, target):
     counts, target = np.array(counts, dtype=float), np.array(target, dtype=float)
     k, m = counts.size, int(target.sum())
     q = target / m
-    return MomentEstimate(
-        q, counts / counts.sum(), np.zeros((k, k)), q * (1 - q), counts, m
-    )
+    reach = np.tile([0.0, 1.0], (k, 1))
+    p, none = counts / counts.sum(), np.zeros((k, k))
+    return MomentEstimate(q, p, none, q * (1 - q), reach, counts, m)
 
 
 def test_intervals_of_a_perfect_classifier_by_hand():

@@ -5,9 +5,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 import distfreeuq as dfu
+from distfreeuq.label_shift.inference import shift_test
 from distfreeuq.label_shift.inference.shift_test import compare_counts, compare_means
 
 
@@ -82,13 +83,63 @@ def test_more_draws_and_other_seeds():
     data = rng.dirichlet([1, 1], 50), rng.integers(0, 2, 50), rng.dirichlet([1, 2], 50)
     for soft in (False, True):
         fit = dfu.bbse(*data, soft=soft)
-        assert fit.test().n_draws == 199
-        assert fit.test(n_draws=999).n_draws == 999
+        assert fit.test().n_draws == (199 if soft else 0)
+        assert fit.test(n_draws=999).n_draws == (999 if soft else 0)
         assert fit.test(rng=1).p_value == pytest.approx(fit.test().p_value, abs=0.15)
         with pytest.raises(dfu.InputError, match="n_draws"):
             fit.test(n_draws=0)
     with pytest.raises(dfu.InputError, match="nothing to test"):
         dfu.label_weights([0.5, 0.5], [0.2, 0.8]).test()
+
+
+def test_two_predicted_classes_have_the_exact_hypergeometric_p_value():
+    source, target = np.array([12, 28]), np.array([60, 40])
+    test = compare_counts(source, target)
+    law = stats.hypergeom(140, 72, 40)
+    x = np.arange(41)
+    as_far = np.abs(x - law.mean()) >= abs(12 - law.mean()) - 1e-9
+    assert test.n_draws == 0
+    assert test.p_value == pytest.approx(law.pmf(x[as_far]).sum(), rel=1e-9)
+
+
+def test_many_tables_are_drawn_and_agree_with_the_listed_ones(monkeypatch):
+    rng = np.random.default_rng(3)
+    source, target = (
+        rng.multinomial(12, [0.3] * 3 + [0.1]),
+        rng.multinomial(40, [0.25] * 4),
+    )
+    listed = compare_counts(source, target)
+    monkeypatch.setattr(shift_test, "_TABLES", 10)
+    drawn = compare_counts(source, target, n_draws=20_000)
+    assert (listed.n_draws, drawn.n_draws) == (0, 20_000)
+    assert drawn.p_value == pytest.approx(listed.p_value, abs=0.02)
+
+
+# Found by a search: with one seed for all fits P(p <= 0.2) was 0.248 here.
+SHARES = np.array([0.0921, 0.1996, 0.0093, 0.0641, 0.5495, 0.0854])
+
+
+def rejections(generator, n_samples, level):
+    k = SHARES.size
+    shares = 0.9 * SHARES / SHARES.sum() + 0.1 / k
+    rng = np.random.default_rng(7)
+    return sum(
+        compare_counts(
+            rng.multinomial(103, shares), rng.multinomial(3301, shares), generator()
+        ).p_value
+        <= level
+        for _ in range(n_samples)
+    )
+
+
+def test_draws_differ_between_samples_so_that_the_level_holds():
+    rejected = rejections(lambda: None, 4000, 0.2)
+    assert stats.binom.sf(rejected - 1, 4000, 0.2) > 1e-4
+
+
+def test_one_seed_for_all_samples_would_not_keep_the_level():
+    rejected = rejections(lambda: np.random.default_rng(20_180_710), 4000, 0.2)
+    assert stats.binom.sf(rejected - 1, 4000, 0.2) < 1e-6
 
 
 def test_one_predicted_class_is_no_evidence():
