@@ -2,10 +2,7 @@
 
 from distfreeuq.conformal.by_group import GroupedConformalResult
 from distfreeuq.conformal.chosen_sets import ChosenConformalResult, prediction_sets
-from distfreeuq.conformal.covariate_shift_sets import (
-    CovariateShiftConformalResult,
-    covariate_shift_conformal,
-)
+from distfreeuq.conformal.covariate_shift_sets import covariate_shift_conformal
 from distfreeuq.conformal.coverage import CoverageResult
 from distfreeuq.conformal.label_conditional_sets import (
     LabelConditionalConformalResult,
@@ -35,9 +32,10 @@ from distfreeuq.conformal.scores.prevalence_adjusted import PAS
 from distfreeuq.conformal.sets import PredictionSets
 from distfreeuq.conformal.split_sets import SplitConformalResult, split_conformal
 from distfreeuq.conformal.thresholds import conformal_thresholds
-from distfreeuq.conformal.under_label_shift.label_shift_fits import (
-    LabelShiftConformalResult,
+from distfreeuq.conformal.under_covariate_shift.covariate_shift_fits import (
+    CovariateShiftConformalResult,
 )
+from distfreeuq.conformal.under_label_shift.results import LabelShiftConformalResult
 
 __all__ = [
     "APS",

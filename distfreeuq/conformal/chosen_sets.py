@@ -19,11 +19,13 @@ from distfreeuq.conformal.results import ConformalResult
 from distfreeuq.conformal.scores.nested_score import ScoreLike
 from distfreeuq.conformal.sets import PredictionSets
 from distfreeuq.conformal.split_sets import fit_split
-from distfreeuq.conformal.under_label_shift.label_shift_fits import (
-    fit_capped_pac,
-    fit_label_shift,
+from distfreeuq.conformal.under_label_shift.capped_fits import fit_capped_pac
+from distfreeuq.conformal.under_label_shift.directional_fits import (
     fit_label_shift_combined,
     fit_label_shift_directional,
+)
+from distfreeuq.conformal.under_label_shift.given_weights_fits import (
+    fit_label_shift,
     fit_label_shift_pac,
 )
 from distfreeuq.guarantees import Guarantee, NoGuarantee

@@ -10,19 +10,24 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, RandomState
 from distfreeuq._base.arrays import describe, listed
 from distfreeuq._base.random_streams import stream
-from distfreeuq.conformal import guarantees
 from distfreeuq.conformal.by_group.results import GroupedConformalResult, fit_by_group
 from distfreeuq.conformal.data import calibration_scores
 from distfreeuq.conformal.scores.nested_score import ScoreLike
-from distfreeuq.conformal.under_label_shift.label_shift_fits import (
-    LabelShiftConformalResult,
+from distfreeuq.conformal.under_label_shift import guarantees
+from distfreeuq.conformal.under_label_shift.capped_fits import (
     fit_capped_pac,
-    fit_label_shift,
     fit_label_shift_capped,
+)
+from distfreeuq.conformal.under_label_shift.directional_fits import (
+    fit_directional_pac,
     fit_label_shift_directional,
+)
+from distfreeuq.conformal.under_label_shift.given_weights_fits import (
+    fit_label_shift,
     fit_label_shift_pac,
     fit_label_shift_union,
 )
+from distfreeuq.conformal.under_label_shift.results import LabelShiftConformalResult
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.results import LabelShiftResult, identified_weights
 
@@ -116,7 +121,8 @@ def label_shift_conformal(
         not, this is the level that you declare it to have.
     independent : bool, default False
         Declare that the weights were estimated on rows independent of these and of the
-        new rows. The summary then states what their error can cost.
+        new rows. The summary then states what their error can cost; directional sets
+        with `confidence` are smaller.
     score, randomized, never_empty, classes, rng, ids
         As in `split_conformal`.
     confidence : float, optional
@@ -160,11 +166,14 @@ def label_shift_conformal(
     a Clopper-Pearson bound in each class. Which is decided in advance, by n and priors:
     rejection is right on average over the labels' counts, and chosen by the counts at
     hand it would be chosen where it fails. So the priors must not be taken from these
-    labels. With estimated weights it is one for all target priors below caps, or one
-    for each class, whichever covers fewer calibration rows: each spends half of what
-    may fail (PAC sets with estimated weights are due to [3]_, by another way). `robust`
-    and `confidence` do not combine: the one speaks of coverage on average over
-    calibration draws, the other of the calibration draw at hand.
+    labels. With estimated weights it is one for all target priors below caps, one for
+    each class that leaves out a common share of its rows, or one for each class by
+    itself: that which covers the fewest calibration rows, since all hold at once (PAC
+    sets with estimated weights are due to [3]_, by another way). In the limit,
+    ``robust="directional"`` bounds the share of the target that a threshold leaves out,
+    and has no use for `delta`. ``robust=True`` and `confidence` do not combine: the one
+    speaks of coverage on average over calibration draws, the other of the calibration
+    draw at hand.
 
     References
     ----------
@@ -205,9 +214,9 @@ def label_shift_conformal(
     delta = args.probability(delta, "delta")
     independent = args.flag(independent, "independent")
     confidence = calibration.read_confidence(args, confidence)
-    if robust and confidence is not None:
+    if robust is True and confidence is not None:
         must = (
-            f"None with robust={robust!r}, which speaks of coverage on average over "
+            "None with robust=True, which speaks of coverage on average over "
             "calibration draws and not of the draw at hand"
         )
         args.invalid("confidence", must, f"{confidence:g}")
@@ -233,6 +242,10 @@ def label_shift_conformal(
         if estimate is None or estimate.known:
             must = "what bbse, rlls or mlls returned, with robust='directional'"
             args.invalid("label_weight", must, _kind(label_weight))
+        if confidence is not None:
+            return fit_directional_pac(
+                calibration, estimate, alpha, confidence, independent
+            )
         return fit_label_shift_directional(calibration, estimate, alpha, delta)
     if robust and estimate is not None and not estimate.known and groups is None:
         return fit_label_shift_capped(calibration, estimate, alpha, delta)

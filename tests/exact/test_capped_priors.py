@@ -15,6 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from distfreeuq.conformal.under_label_shift.capped_priors import (
+    capped_class_thresholds,
     capped_pac_threshold,
     capped_threshold,
 )
@@ -144,6 +145,50 @@ def test_the_threshold_for_the_draw_at_hand():
 
 def test_a_tenth_of_the_confidence_is_caught():
     assert_caught(MANY_ROWS, fails_too_often(10.0), 300)
+
+
+def leaves_out_too_much(factor: float) -> Callable[[Case], bool]:
+    """Return the same of thresholds that leave out a common share of each class."""
+
+    def violates(case: Case) -> bool:
+        failing = Fraction(0)
+        spent = 1.0 - (1.0 - float(case.delta)) / factor
+        for scores, labels, chance in all_rows(case):
+            found = capped_class_thresholds(
+                scores, labels, PriorCaps(case.q), float(case.alpha), spent
+            )
+            total = sum(
+                Fraction(share, 12)
+                * Fraction(
+                    sum(m for s, m in enumerate(case.masses[k]) if s <= found[k]), 6
+                )
+                for k, share in enumerate((12 - case.prior, case.prior))
+            )
+            if total < 1 - case.alpha:
+                failing += chance
+        return failing > case.delta + Fraction(1, 10**9)
+
+    return violates
+
+
+def test_a_common_share_for_the_draw_at_hand():
+    assert_holds(MANY_ROWS, leaves_out_too_much(1.0), 120)
+
+
+def test_a_common_share_with_a_hundredth_of_the_confidence_is_caught():
+    assert_caught(MANY_ROWS, leaves_out_too_much(100.0), 400)
+
+
+def test_a_common_share_by_hand():
+    # one class of 99 rows and a cap of 1: x = 1/100, and the best l has
+    # 1 - l x = a / alpha, so that 100 [a ln(a / alpha) - a + alpha] = ln(1 / delta)
+    caps, a = PriorCaps(np.array([1.0])), 0.05
+    delta = np.exp(-100 * (a * np.log(a / 0.1) - a + 0.1))
+    scores = np.arange(99.0)
+    below = capped_class_thresholds(scores, np.zeros(99, int), caps, 0.1, 0.99 * delta)
+    above = capped_class_thresholds(scores, np.zeros(99, int), caps, 0.1, 1.01 * delta)
+    assert below.tolist() == [95.0]  # four rows are above: j = 4
+    assert above.tolist() == [94.0]
 
 
 def test_the_largest_mean_below_caps_by_hand():

@@ -223,7 +223,8 @@ def too_low_too_often(rule: Rule, *, seen_new_row: bool) -> Callable[[Given], bo
                 for t in seen
             ]
             fails = [
-                sum(bool(upper[int(t), y] <= 0) for upper in uppers)
+                # a bound of zero is one that fails, whatever its rounding
+                sum(bool(upper[int(t), y] <= 1e-9) for upper in uppers)
                 for t, g in zip(seen, true, strict=True)
                 if g > 1e-9
             ]

@@ -15,7 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import distfreeuq as dfu
-from distfreeuq.conformal.guarantees import _upper
+from distfreeuq.conformal.under_label_shift.guarantees import _upper
 from tests.exact.search import ALPHAS, SLACK, assert_caught, assert_holds
 
 EXAMPLES = 300

@@ -23,13 +23,18 @@ from vignettes.replication.report import Section, data_folder
 
 ALPHA, DELTA, CONFIDENCE = 0.1, 0.01, 0.95
 NETWORKS = {
-    "CIFAR-10, ResNet-50": (
-        "cifar10-resnet50-logits/resnet50_c10_logits.npz",
-        "test_logits",
-        "test_labels",
-    ),
-    "CIFAR-100, ResNet-20": ("cifar100-resnet20-logits/resnet20.npz",),
-    "AG News, GPT-2": ("agnews-gpt2-zeroshot/agnews_gpt2.npz",),
+    "CIFAR-10, ResNet-50": "cifar10-resnet50-logits/resnet50_c10_logits.npz",
+    "CIFAR-10, DenseNet-40": "cifar10-densenet40-logits/densenet40_c10_logits.npz",
+    "CIFAR-10, ResNet-20": "cifar10-chenyaofo-logits/resnet20.npz",
+    "CIFAR-10, VGG-19": "cifar10-chenyaofo-logits/vgg19_bn.npz",
+    "CIFAR-10, ResNet-110": "cifar10-kerrigan-probs/resnet-110.npz",
+    "CIFAR-10, DenseNet-190": "cifar10-kerrigan-probs/densenet-bc-L190-k40.npz",
+    "CIFAR-10, LeNet-5": "cifar10-probs-netcal/lenet-5.npz",
+    "CIFAR-10, WideResNet-16": "cifar10-probs-netcal/wideresnet-16-4.npz",
+    "CIFAR-10, VGG-16": "cifar10-vgg16-probs/vgg16_c10_probs.npz",
+    "CIFAR-100, ResNet-20": "cifar100-resnet20-logits/resnet20.npz",
+    "CIFAR-100, WideResNet-16": "cifar100-wideresnet-probs/wideresnet-16-4.npz",
+    "AG News, GPT-2": "agnews-gpt2-zeroshot/agnews_gpt2.npz",
 }
 SHIFTS = ("Dirichlet(1)", "Dirichlet(0.1)", "one class .5", "one class .9")
 ROWS = (300, 1000, 5000)
@@ -37,12 +42,14 @@ ROWS = (300, 1000, 5000)
 
 def load_network(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return probabilities and labels of all test rows."""
-    path, *keys = NETWORKS[name]
-    folder, file = path.split("/")
-    logits_key, labels_key = keys or ("logits", "labels")
+    folder, file = NETWORKS[name].split("/")
     with np.load(data_folder(folder) / file) as archive:
-        logits = archive[logits_key].astype(np.float64)
-        labels = archive[labels_key].astype(np.int64)
+        prefix = "test_" if "test_labels" in archive else ""
+        labels = archive[f"{prefix}labels"].astype(np.int64)
+        if "probs" in archive:
+            probs = archive["probs"].astype(np.float64)
+            return probs / probs.sum(axis=1, keepdims=True), labels
+        logits = archive[f"{prefix}logits"].astype(np.float64)
     odds = np.exp(logits - logits.max(axis=1, keepdims=True))
     return odds / odds.sum(axis=1, keepdims=True), labels
 
@@ -92,6 +99,7 @@ def fit_all(probs, labels, target, weight, seed) -> dict[str, dfu.ConformalResul
         "label-conditional": dfu.label_conditional_conformal(probs, labels, **common),
         "no correction": dfu.split_conformal(probs, labels, **common),
         "estimated, confidence": shifted(counted, **sure),
+        "directional, confidence": shifted(likely, robust="directional", **sure),
         "label-conditional, confidence": dfu.label_conditional_conformal(
             probs, labels, **common, **sure
         ),

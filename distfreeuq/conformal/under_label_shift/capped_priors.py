@@ -7,12 +7,13 @@ class k's scores up to t; no weight q/p occurs, and so no p (theory page, 4.11).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, IntArray
-from distfreeuq._numerics.quantiles import SLACK
+from distfreeuq._numerics.quantiles import SLACK, order_statistics_by_label
 from distfreeuq.bounds import unchecked
 from distfreeuq.conformal.thresholds import first_true
 from distfreeuq.label_shift.inference.proportion_caps import PriorCaps
@@ -53,6 +54,51 @@ def capped_pac_threshold(
         return caps.largest(above) <= share
 
     return np.inf if share < 0 else _smallest(scores, labels, caps, enough)
+
+
+def capped_class_thresholds(
+    scores: FloatArray, labels: IntArray, caps: PriorCaps, alpha: float, delta: float
+) -> FloatArray:
+    """Return thresholds (K,) that cover 1 - alpha with probability 1 - delta.
+
+    Provided that the prior is below the caps. All classes leave out the same share of
+    their rows, so that the mean is known whatever the prior, and only the noise depends
+    on it; +inf for classes of too few rows.
+    """
+    counts = np.bincount(labels, minlength=caps.high.size)
+    left_out = np.floor(common_level(counts, caps, alpha, delta) * (counts + 1.0))
+    ranks = counts + 1 - left_out.astype(np.int64)
+    return order_statistics_by_label(scores, labels, ranks)
+
+
+def common_level(
+    counts: IntArray, caps: PriorCaps, alpha: float, delta: float
+) -> float:
+    """Return which share a of n_k + 1 rows each class may leave out; 0 if none.
+
+    The share of class k above its threshold then has a Beta law of mean a or less, and
+    ln E exp(l B_k) <= -a (n_k + 1) ln(1 - l / (n_k + 1)). With x_k = cap_k / (n_k + 1)
+    and G(l) the largest mean of -ln(1 - l x_k) / x_k below the caps, coverage is below
+    1 - alpha with probability exp(a G(l) - l alpha) at most: a is the largest that any
+    l allows (theory page, 5.2). Classes that leave none out in any case have no part.
+    """
+    from scipy.optimize import minimize_scalar
+
+    some = (counts + 1.0) * alpha >= 1.0 - SLACK
+    x = np.where(some, caps.high / (counts + 1.0), 0.0)
+    largest = float(x.max(initial=0.0))
+    if largest == 0.0:
+        return 0.0
+
+    def minus_level(share: float) -> float:
+        step = share / largest  # l, which has to be below 1 / x_k
+        slopes = np.zeros(x.size)
+        np.divide(-np.log1p(-step * x), x, out=slopes, where=x > 0)
+        return -(step * alpha + math.log(delta)) / caps.largest(slopes)
+
+    # any l is right: how closely the best one is found is of no consequence
+    found = minimize_scalar(minus_level, bounds=(1e-6, 1.0 - 1e-9), method="bounded")
+    return max(0.0, -float(found.fun))
 
 
 def _smallest(

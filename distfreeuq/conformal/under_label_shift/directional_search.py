@@ -1,4 +1,8 @@
-"""Label-shift thresholds from a bound on one combination of the weights at a time."""
+"""Label-shift thresholds from a bound on one combination of the weights at a time.
+
+Thresholds are searched from the largest score down: a row less changes the combination
+in one entry, and its variance by a column of the covariance.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from scipy import special
 from distfreeuq._base.array_types import FloatArray, IntArray
 from distfreeuq._numerics.quantiles import SLACK
 from distfreeuq.label_shift.inference.limiting_law import LimitLaw
+from distfreeuq.label_shift.inference.moment_estimate import PSEUDO_ROWS
 
 # So many scores are looked at together: a matrix of this many rows and K columns.
 _BLOCK = 256
@@ -25,8 +30,7 @@ def directional_thresholds(
     U <= 0 at *every* score: where U first falls to zero would not do, since U need not
     decrease. +inf if U > 0 at the largest score, and for classes without rows.
 
-    Scores are ascending. They are searched from the largest down: a row less adds
-    V's column of its label to V c, so that all labels' bounds cost K operations a row.
+    Scores are ascending. All labels' bounds cost K operations a row.
     """
     n_classes = law.center.size
     counts = np.bincount(labels, minlength=n_classes).astype(np.float64)
@@ -67,6 +71,95 @@ def directional_thresholds(
     if scores.size:
         thresholds[undecided] = scores[0]
     return thresholds
+
+
+def directional_pac_threshold(
+    scores: FloatArray,
+    labels: IntArray,
+    law: LimitLaw,
+    alpha: float,
+    delta: float,
+    independent: bool,
+) -> float:
+    """Return a threshold whose coverage is 1 - alpha with probability 1 - delta.
+
+    In the limit (theory page, 5.3). The share of the target above t is estimated by
+    S = sum_k q_k M_k(t) / n_k, M_k(t) counting class k's scores above t. Its standard
+    error has a part from the estimate of q and one from the counts, the latter as if
+    the share were alpha: they are added, since the rows may be the same; independent
+    ones by their squares. The threshold is the smallest score from which on S + z
+    (standard error) <= alpha at every score, +inf if it is not so at the largest.
+
+    Parameters
+    ----------
+    scores, labels : ndarray (n,)
+        Scores ascending.
+    law : LimitLaw
+        That of the target's class proportions q.
+    alpha, delta : float
+    independent : bool
+        The estimate of q is from other rows.
+    """
+    n_classes = law.center.size
+    counts = np.bincount(labels, minlength=n_classes).astype(np.float64)
+    if not scores.size or not law.told[counts > 0].all():
+        return np.inf
+    # a standard error that may be too large is no bound below the median
+    z = max(0.0, float(special.ndtri(1.0 - delta)))
+    down = labels[
+        ::-1
+    ]  # the labels of rows in the order in which they come to be above
+    step = 1.0 / counts[down]
+    shares = _sums_before(law.center[down] * step)
+    of_counts = _errors_of_counts(down, counts, law.center, alpha)
+    last_of_ties = np.append(scores[1:] != scores[:-1], True)[::-1]
+    vg, squared = np.zeros(n_classes), 0.0  # V g and g'V g, g_k = M_k / n_k
+    for start in range(0, scores.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        rows, size = down[part], step[part]
+        columns = law.covariance[rows] * size[:, None]
+        more = np.cumsum(columns, axis=0)
+        before = (vg + more - columns)[np.arange(rows.size), rows]
+        steps = size * (2.0 * before + size * np.diag(law.covariance)[rows])
+        of_weights = np.sqrt(np.maximum(squared + _sums_before(steps), 0.0))
+        error = (
+            np.hypot(of_weights, of_counts[part])
+            if independent
+            else of_weights + of_counts[part]
+        )
+        above = (shares[part] + z * error > alpha) & last_of_ties[part]
+        if above.any():
+            found = scores.size - (start + int(above.argmax()))
+            return float(scores[found]) if found < scores.size else np.inf
+        vg, squared = vg + more[-1], squared + float(steps.sum())
+    return float(scores[0])
+
+
+def _errors_of_counts(
+    labels: IntArray, counts: FloatArray, q: FloatArray, alpha: float
+) -> FloatArray:
+    """Return the standard error of sum_k q_k M_k / n_k before each row counts.
+
+    It is that of a target of which alpha is above: all classes' shares are multiplied
+    by the same number. They are mixed with `PSEUDO_ROWS` rows of which alpha are above,
+    since few rows often show none.
+    """
+    order = np.argsort(labels, kind="stable")
+    first = np.cumsum(counts) - counts
+    place = np.empty(labels.size)
+    place[order] = np.arange(labels.size) - first[labels[order]]
+    n, weight = np.where(counts > 0, counts, 1.0), np.where(counts > 0, q, 0.0)
+    start = PSEUDO_ROWS * alpha / (n + PSEUDO_ROWS)
+    share = (place + PSEUDO_ROWS * alpha) / (n[labels] + PSEUDO_ROWS)
+    more = 1.0 / (n[labels] + PSEUDO_ROWS)
+    squared = weight**2 / n
+    own = squared[labels]
+    total = weight @ start + _sums_before(weight[labels] * more)
+    linear = squared @ start + _sums_before(own * more)
+    square = squared @ start**2 + _sums_before(own * (2.0 * share + more) * more)
+    factor = np.maximum(1.0, alpha / np.maximum(total, 1e-6 * alpha))
+    variance = np.maximum(factor * (linear - factor * square), linear - square)
+    return np.sqrt(np.maximum(variance, 0.0))
 
 
 def _sums_before(values: FloatArray) -> FloatArray:

@@ -47,7 +47,7 @@ def drawn() -> np.random.Generator:
 SHIFT = {r.LABEL_SHIFT, r.IID, r.CHOSEN_ELSEWHERE}
 TWO_SAMPLES = {r.CLASSES_OVERLAP, r.TWO_SAMPLES, r.FITTED_ELSEWHERE}
 LIKELIHOOD = {
-    r.CLASSES_SEEN,
+    r.CLASSES_OVERLAP,
     r.TWO_SAMPLES,
     r.FITTED_ELSEWHERE,
     r.CLASSES_TOLD_APART,
@@ -94,7 +94,7 @@ def estimated(name: str, **options):
 
 
 def of_estimators() -> list[Row]:
-    """Return five rows for each estimator of the weights."""
+    """Return seven rows for each estimator of the weights."""
     rows = []
     for name in ESTIMATORS:
         mlls = name.startswith("mlls")
@@ -146,6 +146,32 @@ def of_estimators() -> list[Row]:
                 0.77,
                 SHIFT | LIKELIHOOD,
                 WEIGHTED_BY,
+                finite_sample=False,
+            ),
+            Row(
+                f"{name}: directional, confidence",
+                estimated(name, robust="directional", confidence=0.9, alpha=0.2),
+                "training-conditional",
+                0.8,
+                SHIFT | LIKELIHOOD,
+                [],
+                confidence=0.9,
+                finite_sample=False,
+            ),
+            Row(
+                f"{name}: directional, confidence, independent",
+                estimated(
+                    name,
+                    robust="directional",
+                    confidence=0.9,
+                    alpha=0.2,
+                    independent=True,
+                ),
+                "training-conditional",
+                0.8,
+                SHIFT | LIKELIHOOD | INDEPENDENT,
+                [],
+                confidence=0.9,
                 finite_sample=False,
             ),
         ]
@@ -549,6 +575,12 @@ STATEMENTS = {
     "directional": "P(Y in C(X)) >= 0.77 for a new target row, with estimated weights: "
     "the threshold of each label is below that of the true weights with probability "
     "<= 0.03",
+    "directional, confidence": "with probability >= 0.9 over the draw of calibration "
+    "rows and of those that the weights are estimated from, coverage of new target "
+    "rows given all of them is >= 0.8",
+    "directional, confidence, independent": "with probability >= 0.9 over the draw of "
+    "calibration rows and of those that the weights are estimated from, coverage of "
+    "new target rows given all of them is >= 0.8",
     "a region given, without a level": UNION.format(0.85, "in finite samples and ")
     + "the region given, of level 95%).",
     "a region given, in the limit": UNION.format(0.85, "")

@@ -8,6 +8,7 @@ import distfreeuq as dfu
 from distfreeuq import label_shift_conformal, scenarios
 from distfreeuq.conformal.thresholds import label_shift_thresholds
 from distfreeuq.conformal.under_label_shift.directional_search import (
+    directional_pac_threshold,
     directional_thresholds,
 )
 from distfreeuq.label_shift.inference.limiting_law import LimitLaw
@@ -101,3 +102,85 @@ def test_a_class_without_rows_is_always_in_directional_sets(toy):
             probs[here], labels[here], estimate, robust="directional", rng=0
         )
     assert np.isinf(fit.thresholds).tolist() == [False, True, False]
+
+
+# ------------------------------------------------------------ for the draw at hand
+
+
+def threshold_by_definition(scores, labels, law, alpha, delta, independent):
+    """Return the smallest score from which on the bound is at most alpha."""
+    q, v = law.center, law.covariance
+    counts = np.bincount(labels, minlength=q.size)
+    here = counts > 0
+    z = max(0.0, float(special.ndtri(1.0 - delta)))
+    found = np.inf
+    for t in np.unique(scores)[::-1]:
+        above = np.bincount(labels[scores > t], minlength=q.size)
+        g = np.where(here, above / np.maximum(counts, 1), 0.0)
+        mixed = np.where(here, (above + 10 * alpha) / (counts + 10.0), 0.0)
+        factor = max(1.0, alpha / max(float(q @ mixed), 1e-6 * alpha))
+        per_row = q**2 / np.maximum(counts, 1)
+        plain = per_row @ (mixed * (1 - mixed))
+        scaled = per_row @ (factor * mixed * (1 - factor * mixed))
+        first, second = np.sqrt(max(float(g @ v @ g), 0.0)), np.sqrt(max(plain, scaled))
+        error = np.hypot(first, second) if independent else first + second
+        if q @ g + z * error > alpha:
+            return found
+        found = t
+    return found
+
+
+@pytest.mark.parametrize("independent", [False, True])
+def test_the_threshold_for_the_draw_at_hand_is_that_of_the_definition(independent):
+    rng = np.random.default_rng(3)
+    finite = 0
+    for n in (1, 5, 40, 300, 700) * 6:
+        scores = np.sort(rng.integers(0, 60, n) / 60.0)
+        labels = rng.integers(0, 3, n)
+        half = rng.normal(0, 0.1, (3, 3))
+        everywhere = np.ones(3, dtype=bool)
+        law = LimitLaw(rng.dirichlet(np.ones(3)), half @ half.T, everywhere, everywhere)
+        given = scores, labels, law, 0.3, float(rng.choice([0.05, 0.3, 0.7]))
+        expected = threshold_by_definition(*given, independent)
+        assert directional_pac_threshold(*given, independent) == expected
+        finite += np.isfinite(expected)
+    assert finite > 5
+
+
+def test_the_draw_at_hand_is_covered_in_the_limit(toy, estimate):
+    _, probs, labels, _, _ = toy
+    sure = label_shift_conformal(
+        probs, labels, estimate, robust="directional", confidence=0.95, rng=1
+    )
+    unsure = label_shift_conformal(probs, labels, estimate, rng=1)
+    declared = label_shift_conformal(
+        probs,
+        labels,
+        estimate,
+        robust="directional",
+        confidence=0.95,
+        independent=True,
+        rng=1,
+    )
+    assert np.unique(sure.thresholds).size == 1
+    assert (unsure.thresholds < declared.thresholds).all()
+    assert (declared.thresholds <= sure.thresholds).all()
+    assert sure.guarantee.confidence == 0.95 and not sure.guarantee.finite_sample
+    with pytest.raises(dfu.InputError, match="alpha"):
+        sure.at(0.2)
+
+
+def test_the_law_of_the_proportions_is_that_of_the_weights_without_their_own_noise(toy):
+    # p known: the variance of q / p is that of q over p^2 plus that of the labels
+    _, probs, labels, target, _ = toy
+    fit = dfu.mlls(probs, labels, target)
+    of_weights, of_prior = fit._limit_law(), fit._limit_law_of_prior()
+    p = np.bincount(labels, minlength=3) / len(labels)
+    np.testing.assert_allclose(of_prior.center, of_weights.center * p)
+    assert of_prior.center.sum() == pytest.approx(1.0, abs=1e-6)
+    # proportions sum to one, so that their errors sum to nothing
+    assert (
+        np.abs(of_prior.covariance.sum(axis=0)).max()
+        < 0.2 * np.abs(of_prior.covariance).max()
+    )
+    assert (np.linalg.eigvalsh(of_prior.covariance) > -1e-8).all()

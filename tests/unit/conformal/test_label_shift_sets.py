@@ -193,10 +193,6 @@ def test_what_does_not_combine_is_refused(toy, estimate):
     w = scenario.label_weight
     with pytest.raises(dfu.InputError, match="'confidence' parameter"):
         label_shift_conformal(probs, labels, estimate, robust=True, confidence=0.9)
-    with pytest.raises(dfu.InputError, match="'confidence' parameter"):
-        label_shift_conformal(
-            probs, labels, estimate, robust="directional", confidence=0.9
-        )
     with pytest.raises(dfu.InputError, match="'groups' parameter"):
         label_shift_conformal(probs, labels, estimate, confidence=0.9, groups=labels)
     with pytest.raises(dfu.InputError, match="'label_weight' parameter"):

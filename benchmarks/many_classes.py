@@ -1,0 +1,127 @@
+"""Sets with estimated weights where classes are many: time, memory, sizes.
+
+Each method runs in a process of its own, so that its peak of memory is its own:
+
+    python -m benchmarks.many_classes
+
+writes results/many-classes.csv. Rows are drawn from a classifier of which the labels'
+log-odds stand out by 6 among normal numbers, in single precision; source classes have
+equal proportions, target ones are in proportion to an exponential variable each.
+"""
+
+import csv
+import json
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import distfreeuq as dfu
+
+RESULTS = Path(__file__).with_name("results") / "many-classes.csv"
+SIZES = ((1000, 20_000), (10_000, 5000))
+METHODS = (
+    "split",
+    "label-conditional",
+    "clustered",
+    "interpolated",
+    "rank-calibrated",
+    "known weights",
+    "MLLS, plug-in",
+    "MLLS, directional",
+    "MLLS, robust",
+    "MLLS, confidence",
+)
+
+
+def rows(generator, labels, n_classes):
+    """Return probabilities (n, K), the true label's log-odds 6 above the others'."""
+    logits = generator.normal(size=(labels.size, n_classes)).astype(np.float32)
+    logits[np.arange(labels.size), labels] += 6.0
+    np.exp(logits, out=logits)
+    logits /= logits.sum(axis=1, keepdims=True)
+    return logits
+
+
+def fit(method, probs, labels, new_probs, weight):
+    """Return the sets' result of a method."""
+    plain = {
+        "split": dfu.split_conformal,
+        "label-conditional": dfu.label_conditional_conformal,
+        "clustered": dfu.clustered_conformal,
+        "interpolated": dfu.interpolated_conformal,
+        "rank-calibrated": dfu.rank_calibrated_conformal,
+    }
+    if method in plain:
+        return plain[method](probs, labels, alpha=0.1, rng=0)
+    options = {
+        "MLLS, directional": {"robust": "directional"},
+        "MLLS, robust": {"robust": True},
+        "MLLS, confidence": {"confidence": 0.95},
+    }.get(method, {})
+    known = method == "known weights"
+    shift = weight if known else dfu.mlls(probs, labels, new_probs, calibrate=None)
+    return dfu.label_shift_conformal(probs, labels, shift, alpha=0.1, rng=0, **options)
+
+
+def measure(method, n_classes, n):
+    """Return time, peak of memory beyond the rows, coverage and size of a method."""
+    generator = np.random.default_rng(n_classes)
+    labels = generator.integers(0, n_classes, n)
+    target = generator.exponential(size=n_classes)
+    target /= target.sum()
+    new_labels = generator.choice(n_classes, n, p=target)
+    probs = rows(generator, labels, n_classes)
+    new_probs = rows(generator, new_labels, n_classes)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    warnings.simplefilter("ignore", dfu.DistFreeWarning)
+    start = time.perf_counter()
+    result = fit(method, probs, labels, new_probs, target * n_classes)
+    fitted = time.perf_counter()
+    sets = result.predict(new_probs, rng=0)
+    ended = time.perf_counter()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    covered = sets.mask[np.arange(n), new_labels].mean()
+    return {
+        "K": n_classes,
+        "n": n,
+        "method": method,
+        "fit, s": round(fitted - start, 3),
+        "sets, s": round(ended - fitted, 3),
+        "memory, MB": round((peak - before) / 1024),
+        "coverage": round(float(covered), 4),
+        "size": round(float(sets.sizes.mean()), 1),
+    }
+
+
+def main():
+    found = []
+    for n_classes, n in SIZES:
+        for method in METHODS:
+            # likelihood of 10,000 classes: stopped after about five minutes
+            if method.startswith("MLLS") and n_classes > 1000:
+                continue
+            command = [sys.executable, "-m", "benchmarks.many_classes", method]
+            done = subprocess.run(
+                [*command, str(n_classes), str(n)],
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            found.append(json.loads(done.stdout))
+            print(found[-1], flush=True)
+    with RESULTS.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(found[0]))
+        writer.writeheader()
+        writer.writerows(found)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 4:
+        print(json.dumps(measure(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))))
+    else:
+        main()

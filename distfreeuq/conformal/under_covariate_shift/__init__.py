@@ -1,0 +1,1 @@
+"""Sets under covariate shift: their fits and what they guarantee."""
