@@ -21,6 +21,7 @@ FAMILIES = (
     "_row_stats",
     "_scores",
     "_softmax",
+    "_streams",
 )
 
 try:

@@ -112,7 +112,7 @@ ENTRIES = (
     ),
     Entry(
         r"coverage of new target rows given all of them is >=",
-        ("capped-pac", "label-conditional-pac"),
+        ("capped-pac", "label-conditional-pac", "directional-pac"),
     ),
     Entry(
         r"for a new target row, with estimated weights$",
@@ -159,8 +159,9 @@ ENTRIES = (
         ("bbse-intervals", "mlls-intervals"),
     ),
     Entry(
-        r"asymptotic intervals of the classes it is confused with may cover less",
-        reason="a warning; how much less is in the replication of weight intervals",
+        r"nothing is taken for granted of|"
+        r"asymptotic intervals allow for all predictions",
+        ("bbse-intervals", "mlls-intervals"),
     ),
     Entry(r"they rest on the regulariser|The target is predicted to hold", reason=NONE),
     Entry(r"so that the weights are not identified", reason=NONE),
@@ -175,6 +176,22 @@ ENTRIES = (
     Entry(r"each interval covers its true weight", ("mlls-intervals",)),
     Entry(r"exact at every sample size on average over its draws", ("no-shift-test",)),
     Entry(r"other drift may cause a small p-value too", reason=NONE),
+    # ----------------------------------------------------------------------- reports
+    Entry(
+        r"^equal class proportions: (not )?rejected at the level", ("no-shift-test",)
+    ),
+    Entry(
+        r"^too few calibration rows of .*every set will hold (them|it)|"
+        r"^At least \d+ rows of a class are needed for alpha",
+        ("label-conditional-coverage",),
+    ),
+    Entry(
+        r"^a small p-value says that|^a class of weight 2 has|^a prediction set is the|"
+        r"^the column 'source' is counted|'target' is estimated without",
+        reason=SPOKEN_ELSEWHERE,
+    ),
+    Entry(r"^The maximum lies on the boundary", reason=NONE),
+    Entry(r"^that of .*, which is predicted in \d+ rows? only", reason=DESCRIBES),
     Entry(
         r"by maximum likelihood, which needs calibrated probabilities",
         ("mlls-consistency", "mlls-intervals"),
@@ -212,6 +229,16 @@ ENTRIES = (
     Entry(r"'limited': gamma keeps it|'at bound': no optimum", reason=DESCRIBES),
     Entry(r"^T=.*fitted to all rows", reason=DESCRIBES),
     Entry(r"no standard errors", reason=NONE),
+    # ------------------------------------------------------------------- performance
+    Entry(
+        r"each asymptotic interval, by itself, holds the target's value",
+        ("target-performance-limit",),
+    ),
+    Entry(
+        r"each finite-sample interval, by itself, holds the target's value",
+        ("target-performance-certificate", "target-performance-given"),
+    ),
+    Entry(r"finite-sample interval of a recall, by itself", ("target-recall",)),
     # ------------------------------------------------------------------- assessment
     Entry(r"the test's p-value is at most a with probability", ("calibration-test",)),
     Entry(r"rely on the test", ("calibration-test",)),
@@ -271,6 +298,12 @@ ENTRIES = (
     Entry(r"trained anew on x", reason=DESCRIBES),
     Entry(r"mean NLL of the training rows", reason=DESCRIBES),
     Entry(r"that the label given the features has the same law", reason=NONE),
+    # ----------------------------------------------------------------------- streams
+    Entry(r"P\(there is ever an alarm\) <= [\d.]+", ("stream-alarms",)),
+    Entry(
+        r"the intervals hold at all times and for all classes at once",
+        ("stream-means", "bbse-region"),
+    ),
     # ------------------------------------------------------------- theorems, studies
     Entry(r"verdicts is wrong is at most", ("verdict-error",)),
     Entry(r"exact binomial intervals at every planned look", ("verdict-error",)),
@@ -286,6 +319,7 @@ ENTRIES = (
 )
 
 FACTS = {
+    r"p-value, anytime": ("stream-alarms", "stream-p-values"),
     r"no-shift test": ("no-shift-test",),
     r"test of calibration": ("calibration-test",),
     r"\d+% interval": ("evaluated-coverage",),

@@ -58,6 +58,7 @@ def further_results():
     for options in ({}, {"robust": True}, {"independent": True}):
         yield shifted(likelihood, **options)
     yield shifted(likelihood, robust="directional")
+    yield shifted(likelihood, robust="directional", confidence=0.9)
     for shift in ("none", None, [1.0, 2.0, 1.0]):
         yield dfu.prediction_sets(PROBS, LABELS, shift, rng=0)
     for claim in ("finite-sample", "asymptotic", "combined"):
@@ -136,9 +137,23 @@ def results():
         return [*made_elsewhere.results(), *further_results()]
 
 
+def reports():
+    """Make reports with and without labels of the target, and of many classes."""
+    some = [int(y) if i % 3 else None for i, y in enumerate(LABELS[: len(TARGET)])]
+    yield dfu.report(PROBS, LABELS, TARGET, rng=0)
+    yield dfu.report(PROBS, LABELS, TARGET, labels_target=some, rng=0)
+    for claim in ("asymptotic", "combined"):
+        yield dfu.report(PROBS, LABELS, TARGET, claim=claim, rng=0)
+    yield dfu.report(PROBS, LABELS, TARGET, confidence=0.9, never_empty=True, rng=0)
+    yield dfu.report(PROBS[:7], LABELS[:7], TARGET[:3], rng=0)
+    wide = np.random.default_rng(0).dirichlet(np.full(60, 0.1), size=400)
+    yield dfu.report(wide[:300], wide[:300].argmax(axis=1), wide[300:], rng=0)
+
+
 @pytest.fixture(scope="module")
 def pages(results):
-    return [result.summary().page for result in results]
+    made = [page for one in reports() for part in one.sections for page in part.pages]
+    return [*(result.summary().page for result in results), *made]
 
 
 def pieces_of(text):

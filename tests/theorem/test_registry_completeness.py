@@ -50,7 +50,8 @@ PROVED = {
     "one direction (theory page, 4.10)": ["directional-coverage"],
     "Clopper and Pearson (1934) for caps of the proportions": ["prior-caps"],
     "stratified sets (theory page, 4.11)": ["capped-coverage"],
-    "stratified means (theory page, 5.1)": ["capped-pac"],
+    "stratified means (theory page, 5.1 and 5.2)": ["capped-pac"],
+    "stratified means in one direction (theory page, 5.3)": ["directional-pac"],
     "Vovk (2012), Prop. 2a, union over classes": ["label-conditional-pac"],
     "Vovk (2012): Beta law of coverage, for numbers of rows": ["planned-rows"],
     "Vovk (2012): Beta law of coverage": ["training-conditional-coverage"],
@@ -88,7 +89,7 @@ PROVED = {
     "Hoeffding (1963), for weighted rows (theory page, 2.4)": [
         "binning-bound-weighted"
     ],
-    "Hoeffding (1963), Thm 1, and Maurer & Pontil (2009), for weighted rows "
+    "Waudby-Smith & Ramdas (2024), with bets fixed in advance, for weighted rows "
     "(theory page, 2.4)": ["binning-bound-weighted"],
     "Clopper and Pearson (1934) for each cell": ["bbse-region"],
     "Oettli and Prager (1964) for the weights they allow (theory page, 4.3)": [
@@ -107,7 +108,21 @@ PROVED = {
         "target-calibration-test",
         "weighted-calibration-test",
     ],
+    "Vovk, Nouretdinov & Gammerman (2003): p-values (theory page, 11.1)": [
+        "stream-p-values"
+    ],
+    "Ville (1939): bets on them (theory page, 11.2)": ["stream-alarms"],
     "Bonferroni": ["verdict-error"],
+    "means carried by class indicators (theory page, 10.2)": [
+        "target-performance-limit"
+    ],
+    "one inequality for every prior below caps (theory page, 10.3)": [
+        "target-performance-certificate"
+    ],
+    "stratified means (theory page, 10.4)": ["target-performance-given"],
+    "weighted means (theory page, 10.4)": ["target-performance-given"],
+    "bounded weighted means (theory page, 10.4)": ["target-performance-given"],
+    "Clopper and Pearson (1934) for recalls": ["target-recall"],
 }
 
 
@@ -150,6 +165,7 @@ def results():
             PROBS, LABELS, RATIO, confidence=confidence, weight_bound=confidence and 2.0
         )
     yield dfu.plan(0.1)
+    yield dfu.shift_monitor(PROBS, LABELS, rng=0).update(TARGET)
     yield dfu.interpolated_conformal(PROBS, LABELS)
     yield dfu.clustered_conformal(PROBS, LABELS, rng=0)
     yield dfu.rank_calibrated_conformal(PROBS, LABELS, rng=0)
@@ -172,6 +188,7 @@ def results():
     yield shifted(bbse(), confidence=0.9)
     yield shifted(bbse().region(0.01), robust=True)
     yield shifted(bbse(), robust="directional")
+    yield shifted(bbse(), robust="directional", confidence=0.9)
     yield dfu.prediction_sets(PROBS, LABELS, bbse(), claim="combined", rng=0)
     yield shifted(bbse(), independent=True)
 
@@ -203,6 +220,10 @@ def results():
 
     yield dfu.assess(PROBS, LABELS, n_sim=9, rng=0)
     yield dfu.assess(PROBS, LABELS, sample_weight=RATIO, n_sim=9, rng=0)
+    yield dfu.target_performance(PROBS, LABELS, TARGET)
+    known = dfu.label_weights([0.3, 0.4, 0.3], [0.5, 0.2, 0.3])
+    yield dfu.target_performance(PROBS, LABELS, TARGET, shift=known)
+    yield dfu.target_performance(PROBS, LABELS, TARGET, shift=WEIGHTS)
     yield metrics.reliability(ONE, HITS)
     yield metrics.reliability(ONE, HITS, sample_weight=RATIO)
     yield theorems.verify("verdict-error", n_sim=10)

@@ -27,6 +27,7 @@ from distfreeuq.theorems.draws import (
     scaling_designs,
     score_bin_designs,
     set_designs,
+    stream_designs,
     weight_designs,
 )
 from distfreeuq.theorems.engine import command, searching
@@ -79,6 +80,9 @@ DESIGNS = {
     "assessed-accuracy": 8,
     "capped-coverage": 4,
     "prior-caps": 4,
+    "stream-p-values": 60,
+    "stream-alarms": 1,
+    "stream-means": 40,
 }
 
 
@@ -285,6 +289,18 @@ PLANTED = {
     "observed error not among those compared": (
         partial(assessment_designs.calibration_test_designs, own_counts=False),
         24,
+    ),
+    "p-values against a fixed sample": (
+        partial(stream_designs.line_designs, fixed=True),
+        40,
+    ),
+    "alarms of p-values against a fixed sample": (
+        partial(stream_designs.alarm_designs, fixed=True),
+        12,
+    ),
+    "means at half of the evidence": (
+        partial(stream_designs.mean_designs, factor=2.0),
+        60,
     ),
 }
 

@@ -296,7 +296,10 @@ def weighted_rows(
 WEIGHTED = Theorem(
     name="binning-bound-weighted",
     title="Weighted frequencies are near the target's truth under covariate shift",
-    reference="Hoeffding (1963); Maurer & Pontil (2009); theory page, 2.4",
+    reference=(
+        "Hoeffding (1963); Maurer & Pontil (2009); Waudby-Smith & Ramdas (2024); "
+        "theory page, 2.4 and 2.5"
+    ),
     statement=(
         "With rows weighted by the true q(x)/p(x), known to be bounded, |frequency - "
         "target's probability| <= radius in all bins with probability >= 1 - alpha."

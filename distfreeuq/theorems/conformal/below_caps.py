@@ -11,6 +11,7 @@ from distfreeuq._base.array_types import BoolArray
 from distfreeuq.bounds.unchecked import stratified_chernoff
 from distfreeuq.conformal.label_shift_sets import label_shift_conformal
 from distfreeuq.conformal.under_label_shift.capped_priors import (
+    capped_class_thresholds,
     capped_pac_threshold,
     capped_threshold,
 )
@@ -168,6 +169,28 @@ def stratified_pac(
     return {"reached": reached}
 
 
+def common_share(
+    generator: np.random.Generator,
+    n_draws: int,
+    *,
+    counts: tuple[int, ...],
+    alpha: float,
+    delta: float,
+    spent: float | None = None,
+) -> dict[str, BoolArray]:
+    """Return the same where each class leaves out a common share of its rows."""
+    labels = np.repeat(np.arange(3), counts)
+    reached = np.empty(n_draws, dtype=np.bool_)
+    for i in range(n_draws):
+        scores = generator.random(labels.size)
+        order = np.argsort(scores)
+        t = capped_class_thresholds(
+            scores[order], labels[order], PriorCaps(Q), alpha, spent or delta
+        )
+        reached[i] = Q @ np.minimum(t, 1.0) >= 1.0 - alpha
+    return {"reached": reached}
+
+
 def share_is_rare(
     generator: np.random.Generator,
     n_draws: int,
@@ -194,6 +217,7 @@ def public_pac(
     alpha: float,
     confidence: float,
     marginal: bool = False,
+    robust: Any = False,
 ) -> dict[str, BoolArray]:
     """Return whether the draw at hand is covered, judged by 2000 new rows.
 
@@ -212,6 +236,7 @@ def public_pac(
             estimate,
             alpha=alpha,
             confidence=None if marginal else confidence,
+            robust=robust,
             rng=generator,
         )
         x_new, y_new = TOY.sample(2000, "target", rng=generator)
@@ -319,12 +344,13 @@ COVERAGE = Theorem(
 PAC = Theorem(
     name="capped-pac",
     title="Coverage given all rows, with estimated weights",
-    reference=f"stratified means (theory page, 5.1); {VOVK_2012}, Prop. 2a",
+    reference=f"stratified means (theory page, 5.1 and 5.2); {VOVK_2012}, Prop. 2a",
     statement=(
         "With probability >= confidence over the calibration rows and those that the "
         "weights are estimated from, coverage of new target rows given all of them is "
         ">= 1 - alpha: a stratified mean is far below its expectation with probability "
-        "exp(-[s ln(s / alpha) - s + alpha] / max_k (q_k / n_k)) at most."
+        "exp(-[s ln(s / alpha) - s + alpha] / max_k (q_k / n_k)) at most, and so is "
+        "the mean of order statistics' Beta laws."
     ),
     assumptions=(*BASICS, TWO_SAMPLES),
     family=FAMILY,
@@ -333,6 +359,15 @@ PAC = Theorem(
             Experiment(
                 f"a known prior, {counts} rows by class",
                 partial(stratified_pac, counts=counts, alpha=0.1, delta=0.1),
+                (Claim("reached", at_least=0.9),),
+                batch=200,
+            )
+            for counts in ((400, 300, 200), (3000, 60, 30))
+        ),
+        *(
+            Experiment(
+                f"a common share per class, {counts} rows by class",
+                partial(common_share, counts=counts, alpha=0.1, delta=0.1),
                 (Claim("reached", at_least=0.9),),
                 batch=200,
             )
@@ -355,6 +390,14 @@ PAC = Theorem(
             "a failure probability of 0.8 in place of 0.1",
             partial(
                 stratified_pac, counts=(400, 300, 200), alpha=0.1, delta=0.1, spent=0.8
+            ),
+            (Claim("reached", at_least=0.9),),
+            batch=200,
+        ),
+        Experiment(
+            "a common share, with a failure probability of 0.95 in place of 0.1",
+            partial(
+                common_share, counts=(400, 300, 200), alpha=0.1, delta=0.1, spent=0.95
             ),
             (Claim("reached", at_least=0.9),),
             batch=200,

@@ -167,7 +167,9 @@ def weighted_designs(generator: np.random.Generator, *, factor: float = 1.0) -> 
     settings: dict[str, Any] = {
         "n": int(10.0 ** generator.uniform(0.7, 3.0)),
         "alpha": float(generator.choice([0.1, 0.3, 0.6])),
-        "bound": str(generator.choice(["auto", "hoeffding", "chernoff", "bernstein"])),
+        "bound": str(
+            generator.choice(["auto", "hoeffding", "chernoff", "bernstein", "betting"])
+        ),
         "ratio": raw / (source @ raw),
         "source": source,
         "positive": generator.choice([0.0, 0.05, 0.5, 0.95, 1.0], size=size),

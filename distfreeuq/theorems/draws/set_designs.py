@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
-from distfreeuq.conformal.covariate_shift_sets import (
-    CovariateShiftConformalResult,
-    covariate_shift_conformal,
-)
+from distfreeuq.conformal.covariate_shift_sets import covariate_shift_conformal
 from distfreeuq.conformal.label_conditional_sets import label_conditional_conformal
 from distfreeuq.conformal.label_shift_sets import label_shift_conformal
 from distfreeuq.conformal.results import ConformalResult
 from distfreeuq.conformal.split_sets import split_conformal
+from distfreeuq.conformal.under_covariate_shift.covariate_shift_fits import (
+    CovariateShiftConformalResult,
+)
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.designs import Design
 

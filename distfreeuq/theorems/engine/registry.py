@@ -33,6 +33,7 @@ FAMILIES = {
         "union-coverage",
         "total-variation-coverage",
         "directional-coverage",
+        "directional-pac",
         "combined-coverage",
         "prior-caps",
         "capped-coverage",
@@ -55,6 +56,10 @@ FAMILIES = {
         "mlls-likelihood-intervals",
         "mlls-intervals",
         "mlls-calibration-test",
+        "target-performance-limit",
+        "target-performance-certificate",
+        "target-performance-given",
+        "target-recall",
     ),
     "binning": (
         "binning-bound",
@@ -105,6 +110,7 @@ FAMILIES = {
         "assessed-accuracy",
         "bootstrap-intervals",
     ),
+    "monitoring": ("stream-p-values", "stream-alarms", "stream-means"),
 }
 """The packages beside this one and the names of their ``THEOREMS``, in the order of
 tables. Names are known without an import, and a theorem imports its own family only."""

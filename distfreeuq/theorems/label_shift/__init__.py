@@ -1,6 +1,7 @@
 """The family of label shift: estimated weights, their regions, intervals and tests."""
 
 from distfreeuq.theorems.label_shift import (
+    carried_losses,
     likelihood_weights,
     moment_intervals,
     weight_estimates,
@@ -14,4 +15,5 @@ THEOREMS = (
     *weight_intervals.THEOREMS,
     *likelihood_weights.THEOREMS,
     *moment_intervals.THEOREMS,
+    *carried_losses.THEOREMS,
 )

@@ -45,7 +45,7 @@ soft_bbse = partial(bbse, soft=True)
 
 def transpose(confusion: Confusion) -> Confusion:
     """Confuse classes and predictions."""
-    return dataclasses.replace(confusion, joint=confusion.joint.T)
+    return dataclasses.replace(confusion, joint=confusion.counts.T)
 
 
 def public_error(

@@ -35,6 +35,7 @@ from distfreeuq.theorems.draws.weight_draws import (
     by_class,
     confusions,
     of_accuracy,
+    of_counts,
     pairs,
     true_weight,
     within,
@@ -277,14 +278,56 @@ def with_rare_confusions(name: str, interval: Interval) -> Experiment:
     )
 
 
+SCARCE = np.array([0.5, 0.25, 0.25])
+OFTEN_MISTAKEN = np.array([[0.6, 0.05, 0.05], [0.35, 0.9, 0.05], [0.05, 0.05, 0.9]])
+
+
+def scarce_class(
+    generator: np.random.Generator,
+    n_draws: int,
+    *,
+    interval: Interval,
+    rows: int,
+) -> dict[str, BoolArray]:
+    """Ask for the others' weights where half the target is of a class of few rows."""
+    n, m = 4000, 4000
+    prior = np.array([rows / n, 0.5, 0.5 - rows / n])
+    held = []
+    for _ in range(n_draws):
+        cells = generator.multinomial(n, (OFTEN_MISTAKEN * prior).ravel())
+        drawn = of_counts(
+            cells.reshape(3, 3), generator.multinomial(m, OFTEN_MISTAKEN @ SCARCE)
+        )
+        held.append(within(interval(drawn), SCARCE / prior))
+    events = by_class(held)
+    return {f"holds weight {k}": events[f"holds weight {k}"] for k in (1, 2)}
+
+
+def scarce_noise_as_normal(confusion: Confusion) -> FloatMatrix:
+    """Take the class means of a handful of rows for normal."""
+    moments = moments_of_counts(confusion)
+    no_reach = np.zeros_like(moments.reach)
+    return score_ends(dataclasses.replace(moments, reach=no_reach), ALPHA)
+
+
+def with_a_scarce_class(name: str, interval: Interval, rows: int) -> Experiment:
+    """Return an experiment of it; classes of many rows are judged."""
+    return Experiment(
+        name,
+        partial(scarce_class, interval=interval, rows=rows),
+        covers_at_least(0.02)[1:],
+        batch=500,
+    )
+
+
 INTERVALS = Theorem(
     name="bbse-intervals",
     title="BBSE's intervals cover, in the limit",
     reference="score intervals of the moment equations; theory page, 4.6",
     statement=(
         "P(w_k in interval) -> 1 - alpha as n, m -> infinity (asymptotic: no claim at "
-        "a given sample size); here at n = m = 1000 and 20000, and where the target "
-        "has twenty times the source's rows."
+        "a given sample size); here at n = m = 1000 and 20000, where the target has "
+        "twenty times the source's rows, and where half of it is of a class of 3 or 30."
     ),
     assumptions=(*ASSUMPTIONS, INVERTIBLE),
     family=FAMILY,
@@ -315,6 +358,8 @@ INTERVALS = Theorem(
             batch=1000,
         ),
         with_rare_confusions("rare confusions, n = 500, m = 10000", score),
+        with_a_scarce_class("3 source rows of half the target", score, 3),
+        with_a_scarce_class("30 source rows of half the target", score, 30),
         *(
             Experiment(
                 f"counts, n = {n}, m = {m}",
@@ -327,6 +372,9 @@ INTERVALS = Theorem(
     ),
     controls=(
         with_rare_confusions("delta method, rare confusions", delta_method),
+        with_a_scarce_class(
+            "3 source rows, their noise taken for normal", scarce_noise_as_normal, 3
+        ),
         *(
             Experiment(
                 name,

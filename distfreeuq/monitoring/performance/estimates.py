@@ -1,0 +1,380 @@
+"""All rows of the table for one pair of samples."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
+from distfreeuq._numerics.unit_bins import equal_width
+from distfreeuq.bounds import unchecked
+from distfreeuq.monitoring.performance.certificates import (
+    ShiftRows,
+    certified_interval,
+    known_prior_interval,
+    shift_rows,
+)
+from distfreeuq.monitoring.performance.data import Rows, float_rows
+from distfreeuq.monitoring.performance.guarantees import (
+    ESTIMATED,
+    LEARNT,
+    PRIORS,
+)
+from distfreeuq.monitoring.performance.mean_intervals import (
+    NONE,
+    Ends,
+    absolute_sum_interval,
+    bounded_mean_interval,
+    recall_ends,
+    score_interval,
+)
+from distfreeuq.monitoring.performance.target_means import (
+    Design,
+    GivenPriors,
+    RowWeights,
+)
+
+NLL_CLIP = 1e-6
+"""Probabilities below it count as it in the negative log-likelihood."""
+
+N_BINS = 15
+"""Bins of the calibration error, of equal width."""
+
+# With more classes, precisions and confusions have no finite-sample intervals: each
+# takes a search of its own.
+_FEW_CLASSES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A row of the table: what it is of, the value in both samples, its intervals."""
+
+    metric: str
+    of_class: int
+    predicted: int
+    source: float
+    estimate: float
+    limit: Ends
+    exact: Ends
+
+
+@dataclass(slots=True)
+class Estimator:
+    """Estimates one metric after the other for one pair of samples.
+
+    Attributes
+    ----------
+    rows : Rows
+    design : EstimatedPriors, GivenPriors or RowWeights
+        What carries means to the target.
+    kind : str
+        The design's name among `guarantees.DESIGNS`.
+    told : bool
+        Whether the design identifies the means.
+    prior : ndarray (K,)
+        The target's proportions in point estimates; NaN if they are not known.
+    weight_bound : float or None
+    alpha, delta : float
+    """
+
+    rows: Rows
+    design: Design
+    kind: str
+    told: bool
+    prior: FloatArray
+    weight_bound: float | None
+    alpha: float
+    delta: float
+    _certificates: dict[float, ShiftRows] = field(default_factory=dict)
+
+    # -------------------------------------------------------------------- single losses
+
+    def loss(
+        self,
+        metric: str,
+        values: FloatArray,
+        low: float,
+        high: float,
+        of_class: int = -1,
+        predicted: int = -1,
+        *,
+        exact: bool = True,
+    ) -> Entry:
+        """Return the row of a mean loss."""
+        m = self.rows.predicted_target.size
+        means = self.design.estimate(values[:, None], np.zeros((m, 1)))
+        raw, variance = float(means.values[0]), float(means.covariance[0, 0])
+        estimate = min(max(self._point(values, raw), low), high)
+        limit = NONE
+        if self.told and self.kind != LEARNT:
+            limit = score_interval(raw, variance, low, high, self.alpha)
+        certified = NONE
+        if exact and math.isfinite(high - low):
+            certified = self._certified(values, low, high, self.delta)
+        return Entry(
+            metric,
+            of_class,
+            predicted,
+            float(values.mean()),
+            estimate,
+            _around(limit, estimate),
+            certified,
+        )
+
+    def _point(self, values: FloatArray, raw: float) -> float:
+        """Return sum_j q_j L_j with proportions that are none below zero."""
+        if self.kind != ESTIMATED:
+            return raw
+        labels = self.rows.samples.labels
+        counts = np.bincount(labels, minlength=self.prior.size)
+        sums = np.bincount(labels, weights=values, minlength=self.prior.size)
+        return float(self.prior @ (sums / np.maximum(counts, 1)))
+
+    def _certified(
+        self, values: FloatArray, low: float, high: float, delta: float
+    ) -> Ends:
+        labels = self.rows.samples.labels
+        if self.kind == ESTIMATED:
+            return certified_interval(values, low, high, self._shift_rows(delta))
+        if self.kind == PRIORS:
+            return known_prior_interval(values, low, high, labels, self.prior, delta)
+        if self.weight_bound is None or self.kind == LEARNT:
+            return NONE
+        assert isinstance(self.design, RowWeights)
+        if math.isinf(self.weight_bound):
+            return low, high
+        return bounded_mean_interval(
+            values, self.design.weight, self.weight_bound, low, high, delta
+        )
+
+    def _shift_rows(self, delta: float) -> ShiftRows:
+        if delta not in self._certificates:
+            of = self.rows.samples
+            self._certificates[delta] = shift_rows(
+                of.probs,
+                of.labels,
+                of.probs_target,
+                self.rows.predicted,
+                self.rows.predicted_target,
+                delta,
+            )
+        return self._certificates[delta]
+
+    # ---------------------------------------------------------------------- the metrics
+
+    def accuracy(self) -> list[Entry]:
+        """Return the row of the accuracy."""
+        hits = (self.rows.predicted == self.rows.samples.labels) * 1.0
+        return [self.loss("accuracy", hits, 0.0, 1.0)]
+
+    def brier(self) -> list[Entry]:
+        """Return the row of the Brier score."""
+        of = self.rows.samples
+        probs = float_rows(of.probs)
+        own = probs[np.arange(of.labels.size), of.labels]
+        score = np.square(probs).sum(axis=1) - 2.0 * own + 1.0
+        return [self.loss("brier", np.clip(score, 0.0, 2.0), 0.0, 2.0)]
+
+    def nll(self) -> list[Entry]:
+        """Return the row of the clipped negative log-likelihood."""
+        of = self.rows.samples
+        own = float_rows(of.probs)[np.arange(of.labels.size), of.labels]
+        loss = -np.log(np.clip(own, NLL_CLIP, 1.0))
+        return [self.loss("nll", loss, 0.0, -math.log(NLL_CLIP))]
+
+    def recall(self) -> list[Entry]:
+        """Return a row for each class's recall, which label shift does not change."""
+        if self.kind not in (ESTIMATED, PRIORS, "weights"):
+            return self._weighted_recall()
+        labels = self.rows.samples.labels
+        k = self.prior.size
+        counts = np.bincount(labels, minlength=k)
+        hits = np.bincount(labels[labels == self.rows.predicted], minlength=k)
+        out = []
+        for c in range(k):
+            value = float(hits[c] / counts[c]) if counts[c] else math.nan
+            ends = recall_ends(float(hits[c]), float(counts[c]), self.alpha, self.delta)
+            out.append(Entry("recall", c, -1, value, value, *ends))
+        return out
+
+    def _weighted_recall(self) -> list[Entry]:
+        """Return recalls under covariate shift: a mean over the class's own rows."""
+        labels = self.rows.samples.labels
+        out = []
+        for c in range(self.prior.size):
+            own = np.flatnonzero(labels == c)
+            if not own.size:
+                out.append(Entry("recall", c, -1, *(math.nan,) * 2, NONE, NONE))
+                continue
+            part = self._of_rows(own)
+            hits = (self.rows.predicted[own] == c) * 1.0
+            row = part.loss("recall", hits, 0.0, 1.0, c)
+            out.append(row)
+        return out
+
+    def _of_rows(self, source: IntArray) -> Estimator:
+        assert isinstance(self.design, RowWeights)
+        every = np.arange(self.rows.predicted_target.size)
+        weight = self.design.weight[source]
+        if not weight.any():
+            weight = np.ones_like(weight)
+        return Estimator(
+            self.rows.take(source, every),
+            RowWeights(weight),
+            self.kind,
+            self.told,
+            self.prior,
+            self.weight_bound,
+            self.alpha,
+            self.delta,
+        )
+
+    def balanced_accuracy(self) -> list[Entry]:
+        """Return the row of the mean recall of the classes with source rows."""
+        labels, k = self.rows.samples.labels, self.prior.size
+        hits = (self.rows.predicted == labels) * 1.0
+        if self.kind not in (ESTIMATED, PRIORS, "weights"):
+            recalls = [row.estimate for row in self._weighted_recall()]
+            value, here = (
+                float(np.nanmean(recalls)),
+                np.bincount(labels, minlength=k) > 0,
+            )
+            rates = np.bincount(labels, weights=hits, minlength=k)[here]
+            of_source = float((rates / np.bincount(labels, minlength=k)[here]).mean())
+            return [Entry("balanced_accuracy", -1, -1, of_source, value, NONE, NONE)]
+        here = np.bincount(labels, minlength=k) > 0
+        equal = here / here.sum()
+        means = GivenPriors(labels, equal).estimate(hits[:, None], np.zeros((1, 1)))
+        value = float(means.values[0])
+        limit = score_interval(
+            value, float(means.covariance[0, 0]), 0.0, 1.0, self.alpha
+        )
+        exact = known_prior_interval(hits, 0.0, 1.0, labels, equal, self.delta)
+        return [Entry("balanced_accuracy", -1, -1, value, value, limit, exact)]
+
+    def precision(self) -> list[Entry]:
+        """Return a row for each class's precision: a ratio of two means."""
+        rows, k = self.rows, self.prior.size
+        right = rows.predicted == rows.samples.labels
+        m = rows.predicted_target.size
+        out = []
+        for c in range(k):
+            hits = (right & (rows.predicted == c)) * 1.0
+            said = (rows.predicted_target == c) * 1.0
+            own = rows.predicted == c
+            of_source = float(right[own].mean()) if own.any() else math.nan
+            share = float(said.mean())
+            if share == 0.0:
+                out.append(
+                    Entry("precision", c, -1, of_source, math.nan, NONE, (0.0, 1.0))
+                )
+                continue
+            means = self.design.estimate(hits[:, None], np.zeros((m, 1)))
+            raw = float(means.values[0])
+            value = min(max(self._point(hits, raw) / share, 0.0), 1.0)
+            limit, exact = NONE, NONE
+            if self.told and self.kind != LEARNT:
+                # the ratio is b where the mean of l - b 1{predicted} is zero
+                at = self.design.estimate(hits[:, None], -value * said[:, None])
+                variance = float(at.covariance[0, 0]) / share**2
+                limit = score_interval(raw / share, variance, 0.0, 1.0, self.alpha)
+            if k <= _FEW_CLASSES and self.kind != LEARNT:
+                exact = self._certified_ratio(hits, float(said.sum()), m)
+            out.append(
+                Entry(
+                    "precision", c, -1, of_source, value, _around(limit, value), exact
+                )
+            )
+        return out
+
+    def _certified_ratio(self, hits: FloatArray, said: float, m: int) -> Ends:
+        """Return ends of a ratio: of its two means, at delta / 2 each."""
+        low, high = self._certified(hits, 0.0, 1.0, self.delta / 2.0)
+        if math.isnan(low):
+            return NONE
+        least, most = (
+            float(x) for x in unchecked.clopper_pearson(said, m, self.delta / 2.0)
+        )
+        return min(low / most, 1.0), min(high / least, 1.0) if least > 0.0 else 1.0
+
+    def confusion(self) -> list[Entry]:
+        """Return a row for each pair of a predicted and a true class: its share."""
+        rows, k = self.rows, self.prior.size
+        return [
+            self.loss(
+                "confusion",
+                ((rows.predicted == i) & (rows.samples.labels == j)) * 1.0,
+                0.0,
+                1.0,
+                j,
+                i,
+                exact=k <= _FEW_CLASSES,
+            )
+            for i in range(k)
+            for j in range(k)
+        ]
+
+    def ece(self) -> list[Entry]:
+        """Return the row of the expected calibration error."""
+        gaps, covariance, of_source = self._gaps()
+        estimate = float(np.abs(gaps).sum())
+        limit = NONE
+        if self.told and self.kind != LEARNT:
+            limit = absolute_sum_interval(gaps, covariance, self.alpha)
+        estimate = min(estimate, 1.0)
+        return [
+            Entry("ece", -1, -1, of_source, estimate, _around(limit, estimate), NONE)
+        ]
+
+    def _gaps(self) -> tuple[FloatArray, FloatMatrix, float]:
+        """Return accuracy less confidence in each bin, weighted by the bin's share."""
+        rows = self.rows
+        bins = equal_width(N_BINS)
+        of = rows.samples
+        confidence = of.probs[np.arange(of.labels.size), rows.predicted]
+        new = of.probs_target[
+            np.arange(rows.predicted_target.size), rows.predicted_target
+        ]
+        cell, cell_target = bins.assign(confidence), bins.assign(new)
+        here = np.unique(np.concatenate([cell, cell_target]))
+        hits = (rows.predicted == of.labels) * 1.0
+        inside = (cell[:, None] == here) * 1.0
+        losses = inside * hits[:, None]
+        known = (cell_target[:, None] == here) * -float_rows(new)[:, None]
+        means = self.design.estimate(losses, known)
+        apart = (losses - inside * float_rows(confidence)[:, None]).mean(axis=0)
+        return means.values, means.covariance, float(np.abs(apart).sum())
+
+    def sets(self) -> list[Entry]:
+        """Return the rows of the sets' coverage and of their mean size."""
+        sets, new = self.rows.sets, self.rows.sets_target
+        assert sets is not None and new is not None
+        labels, k = self.rows.samples.labels, self.prior.size
+        held = sets[np.arange(labels.size), labels] * 1.0
+        sizes = new.sum(axis=1).astype(np.float64)
+        m = sizes.size
+        variance = (float(sizes.var()) * m + k**2 / (4.0 * m)) / max(m - 1, 1) / m
+        limit = score_interval(float(sizes.mean()), variance, 0.0, float(k), self.alpha)
+        ones = np.ones(m)
+        exact = bounded_mean_interval(sizes, ones, 1.0, 0.0, float(k), self.delta)
+        return [
+            self.loss("coverage", held, 0.0, 1.0),
+            Entry(
+                "size",
+                -1,
+                -1,
+                float(sets.sum(axis=1).mean()),
+                float(sizes.mean()),
+                limit,
+                exact,
+            ),
+        ]
+
+
+def _around(ends: Ends, value: float) -> Ends:
+    """Return an interval that holds the estimate; none if there is none."""
+    if math.isnan(ends[0]) or math.isnan(value):
+        return ends
+    return min(ends[0], value), max(ends[1], value)

@@ -1,0 +1,65 @@
+"""Class proportions of a stream, from its predicted classes and the source's labels.
+
+Under label shift the stream has prediction i with probability mu_i = sum_j A_ij q_j,
+A_ij = P(predicted i | Y = j) in the source. Intervals of all A_ij and, at all times at
+once, of all mu_i leave the q that some matrix and some frequencies in them allow: those
+with A_low q <= mu_high and A_high q >= mu_low (Oettli and Prager, 1964).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
+from distfreeuq.bounds import unchecked
+from distfreeuq.label_shift.inference.regions import Polytope
+from distfreeuq.monitoring.streams.mean_sequences import mean_interval
+
+
+def confidence_sequence(
+    confusion: IntMatrix, counts: IntArray, alpha: float
+) -> FloatMatrix:
+    """Return intervals of the proportions (K, 2), which hold at all times at once.
+
+    `confusion` are source rows by predicted class and label, `counts` rows of the
+    stream by predicted class. Each of the K^2 + K intervals has its share of alpha.
+    """
+    n_classes = counts.size
+    each = alpha / (n_classes * (n_classes + 1))
+    joint = np.asarray(confusion, dtype=np.int64)
+    of_class = np.broadcast_to(joint.sum(axis=0), joint.shape)
+    lower, upper = unchecked.clopper_pearson(joint, of_class, each)
+    pairs = [mean_interval(float(k), int(counts.sum()), each) for k in counts]
+    mu_low, mu_high = np.array(pairs).T
+    # proportions sum to one: one more row, without error
+    ones = np.ones((1, n_classes))
+    region = Polytope._unchecked(
+        np.vstack([lower, ones]),
+        np.vstack([upper, ones]),
+        np.append(mu_low, 1.0),
+        np.append(mu_high, 1.0),
+        True,
+        alpha,
+    )
+    box = region.ranges()
+    if (box.low > box.high).any():  # nothing fits: no label shift, or a rare miss
+        return np.full((n_classes, 2), np.nan)
+    ends = np.column_stack([box.low, box.high])
+    return np.asarray(np.clip(ends, 0.0, 1.0))
+
+
+def proportions(confusion: IntMatrix, counts: IntArray) -> FloatArray | None:
+    """Return the q >= 0 of sum one whose predictions come closest to those counted.
+
+    None where there is nothing to estimate from: no rows, or only predictions that no
+    row of the source has.
+    """
+    from scipy.optimize import nnls
+
+    of_class = confusion.sum(axis=0)
+    if not counts.sum():
+        return None
+    rates = confusion / np.maximum(of_class, 1)
+    found, _ = nnls(rates, counts / counts.sum())
+    whole = found.sum()
+    return np.asarray(found / whole) if whole > 0 else None

@@ -1,0 +1,184 @@
+"""Designs of streams: rows in every order they may come in, means after every row.
+
+Given a multiset of scores, every order of exchangeable rows is equally likely, and a
+p-value is uniform on an interval between multiples of 1/t: probabilities of p-values
+are finite sums. So are those of totals of binary rows, row after row.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq.monitoring.streams.line_p_values import join_line
+from distfreeuq.monitoring.streams.mean_sequences import log_evidence
+from distfreeuq.monitoring.streams.shift_monitoring import shift_monitor
+from distfreeuq.monitoring.streams.wealth import FAMILIES, first_wealth
+from distfreeuq.theorems.draws.set_designs import ROUNDING
+from distfreeuq.theorems.engine.claims import Claim
+from distfreeuq.theorems.engine.designs import Design
+
+_CELLS = 8
+
+
+def random_cells(generator: np.random.Generator, n: int) -> tuple[int, ...]:
+    """Return scores by cell: all different, with atoms, or constant."""
+    kind = generator.integers(3)
+    if kind == 0:
+        return tuple(int(cell) for cell in generator.permutation(_CELLS)[:n])
+    several = 1 if kind == 1 else int(generator.integers(2, 4))
+    return tuple(int(cell) for cell in generator.integers(several, size=n))
+
+
+# ----------------------------------------------------------------------------- p-values
+
+
+def all_small(
+    *, scores: tuple[int, ...], n_source: int, levels: FloatArray, fixed: bool = False
+) -> float:
+    """Return P(p_1 <= a_1, p_2 <= a_2, ...) over the orders of the rows.
+
+    Broken: p-values of rows that do not join the line, which stays `fixed`.
+    """
+    orders = set(permutations(scores))
+    total = 0.0
+    for order in orders:
+        cells = np.array(order, dtype=np.int32)
+        line = np.bincount(cells[:n_source], minlength=_CELLS)
+        low, high = (_p_values(line, cells[n_source:], u, fixed) for u in (0.25, 0.75))
+        width = 2.0 * (high - low)
+        shares = (levels - (low - 0.25 * width)) / width
+        total += float(np.prod(np.clip(shares, 0.0, 1.0)))
+    return total / len(orders)
+
+
+def _p_values(line: Any, cells: Any, u: float, fixed: bool) -> FloatArray:
+    uniforms = np.full(cells.size, u)
+    if not fixed:
+        return join_line(line, cells, uniforms)[1]
+    singly = np.split(cells, cells.size)
+    return np.concatenate([join_line(line, one, uniforms[:1])[1] for one in singly])
+
+
+def line_designs(generator: np.random.Generator, *, fixed: bool = False) -> Design:
+    """Return up to six rows, and one side of the probability of small p-values."""
+    n = int(generator.integers(2, 7))
+    n_source = int(generator.integers(1, n))
+    settings: dict[str, Any] = {
+        "scores": random_cells(generator, n),
+        "n_source": n_source,
+        "levels": np.round(generator.uniform(0.05, 0.95, n - n_source), 3),
+    }
+    exact = float(np.prod(settings["levels"]))
+    claim = Claim("all small", at_most=min(1.0, exact + ROUNDING))
+    if generator.random() < 0.5:
+        claim = Claim("all small", at_least=max(0.0, exact - ROUNDING))
+    return Design(
+        settings, claim, probability=partial(all_small, fixed=fixed, **settings)
+    )
+
+
+# ------------------------------------------------------------------------------- alarms
+
+
+def ever_alarmed(
+    generator: np.random.Generator,
+    n_draws: int,
+    *,
+    values: FloatArray,
+    masses: FloatArray,
+    n_source: int,
+    n_stream: int,
+    bets: tuple[str, ...],
+    alpha: float,
+    fixed: bool = False,
+) -> dict[str, BoolArray]:
+    """Watch rows that never move; without values, they are normal.
+
+    Broken: bets on p-values against the source alone, with `fixed`.
+    """
+    n = n_source + n_stream
+    probs: FloatMatrix = np.full((n, 2), 0.5)
+    alarms = np.empty(n_draws, dtype=np.bool_)
+    for i in range(n_draws):
+        rows = generator.normal(size=n)
+        if values.size:
+            rows = generator.choice(values, size=n, p=masses)
+        source, stream = rows[:n_source], rows[n_source:]
+        if fixed:
+            above = (source > stream[:, None]).sum(axis=1)
+            tied = 1 + (source == stream[:, None]).sum(axis=1)
+            p = (above + generator.random(n_stream) * tied) / (n_source + 1)
+            capital = first_wealth(bets, 2).after(p, 1.0 - p, 0)[1]
+            alarms[i] = capital.max() >= -math.log(alpha)
+            continue
+        monitor = shift_monitor(
+            probs[:n_source],
+            score=0,
+            features=source[:, None],
+            alpha=alpha,
+            bets=bets,
+            rng=generator,
+        )
+        stop = int(generator.integers(n_stream + 1))
+        for part in (stream[:stop], stream[stop:]):
+            monitor.update(probs[: part.size], features=part[:, None])
+        alarms[i] = monitor.alarm
+    return {"alarm": alarms}
+
+
+def alarm_designs(generator: np.random.Generator, *, fixed: bool = False) -> Design:
+    """Return a law with atoms or without, a source, a stream and some of the bets."""
+    values = np.round(generator.normal(size=int(generator.integers(0, 5))), 2)
+    chosen = generator.random(len(FAMILIES)) < 0.5
+    bets = tuple(name for name, one in zip(FAMILIES, chosen, strict=True) if one)
+    settings: dict[str, Any] = {
+        "values": values,
+        "masses": generator.dirichlet(np.ones(values.size)) if values.size else values,
+        "n_source": int(generator.choice([1, 5, 30])),
+        "n_stream": int(generator.choice([20, 100, 300])),
+        "bets": bets or FAMILIES,
+        "alpha": float(generator.choice([0.05, 0.2, 0.5])),
+    }
+    return Design(
+        settings,
+        Claim("alarm", at_most=settings["alpha"]),
+        draw=partial(ever_alarmed, fixed=fixed, **settings),
+    )
+
+
+# -------------------------------------------------------------------------------- means
+
+
+def ever_outside(*, mean: float, n: int, alpha: float, factor: float = 1.0) -> float:
+    """Return P(the mean of binary rows is outside after any of n rows).
+
+    Broken: evidence times `factor`.
+    """
+    inside, outside = np.ones(1), 0.0
+    most = -math.log(alpha * factor)
+    for rows in range(1, n + 1):
+        inside = np.append(inside * (1.0 - mean), 0.0) + np.append(0.0, inside * mean)
+        beyond = log_evidence(np.arange(rows + 1.0), rows, mean) >= most
+        outside += float(inside[beyond].sum())
+        inside[beyond] = 0.0
+    return outside
+
+
+def mean_designs(generator: np.random.Generator, *, factor: float = 1.0) -> Design:
+    """Return a mean, also one near an end, and up to 400 rows."""
+    settings: dict[str, Any] = {
+        "mean": float(np.round(generator.beta(0.5, 0.5), 4)),
+        "n": int(generator.choice([5, 50, 400])),
+        "alpha": float(np.round(generator.uniform(0.01, 0.9), 3)),
+    }
+    return Design(
+        settings,
+        Claim("outside", at_most=min(1.0, settings["alpha"] + ROUNDING)),
+        probability=partial(ever_outside, factor=factor, **settings),
+    )
