@@ -105,6 +105,12 @@ from distfreeuq.label_shift import (
     rlls,
 )
 from distfreeuq.metrics import ReliabilityTable
+from distfreeuq.monitoring import (
+    PerformanceResult,
+    ShiftMonitor,
+    shift_monitor,
+    target_performance,
+)
 from distfreeuq.results import load
 from distfreeuq.simulation import SimulationResult, simulate
 
@@ -148,6 +154,7 @@ __all__ = [
     "LabelShiftResult",
     "Margin",
     "NoGuarantee",
+    "PerformanceResult",
     "PlanResult",
     "PlattResult",
     "Polytope",
@@ -155,7 +162,9 @@ __all__ = [
     "Rank",
     "RankCalibratedConformalResult",
     "ReliabilityTable",
+    "Report",
     "RowsOnEdgesWarning",
+    "ShiftMonitor",
     "ShiftTest",
     "SimulationResult",
     "SmallCalibrationWarning",
@@ -196,11 +205,14 @@ __all__ = [
     "plots",
     "prediction_sets",
     "rank_calibrated_conformal",
+    "report",
     "rlls",
     "scenarios",
     "set_num_threads",
+    "shift_monitor",
     "simulate",
     "split_conformal",
+    "target_performance",
     "temperature_scaling",
     "theorems",
     "to_logits",
@@ -213,12 +225,15 @@ _also_look_in("distfreeuq.theorems")
 
 if TYPE_CHECKING:
     from distfreeuq import plots, theorems
+    from distfreeuq.reporting import Report, report
 else:
 
     def __getattr__(name: str) -> _Any:
-        """Import figures and theorems when they are asked for: few programs do."""
+        """Import figures, theorems and reports when asked for: few programs do."""
         if name in ("plots", "theorems"):
             return _import_module(f"distfreeuq.{name}")
+        if name in ("Report", "report"):
+            return getattr(_import_module("distfreeuq.reporting"), name)
         raise AttributeError(f"module 'distfreeuq' has no attribute {name!r}")
 
 

@@ -1,10 +1,11 @@
-"""Command line: ``python -m distfreeuq demo``, ``verify`` and ``search``."""
+"""Command line: ``python -m distfreeuq report``, ``demo``, ``verify``, ``search``."""
 
 import argparse
 from collections.abc import Sequence
 
 from distfreeuq import demo
 from distfreeuq._version import __version__
+from distfreeuq.reporting import report_command
 from distfreeuq.theorems.engine import command
 
 
@@ -16,6 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    report_command.add_report_parser(commands)
     show = commands.add_parser("demo", help="run the main job on embedded data")
     show.add_argument("--figures", default="figures", help="folder for the figures")
     show.set_defaults(run=_demo)

@@ -24,6 +24,7 @@ Kind = Literal[
     "calibration",
     "excess-risk",
     "confidence interval",
+    "false alarms",
 ]
 
 

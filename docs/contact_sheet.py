@@ -92,6 +92,8 @@ def prediction_sets() -> Figures:
     fit = dfu.split_conformal(probs, labels, rng=0)
     weighted = dfu.label_shift_conformal(probs, labels, TOY.label_weight, rng=0)
     by_class = dfu.label_conditional_conformal(probs, labels, rng=0)
+    watched = dfu.shift_monitor(probs, labels, rng=0).update(probs[::-1])
+    watched.update(new_probs)
     upper_half = points[:, 1] > 1.0
     by_group = dfu.split_conformal(probs, labels, groups=upper_half, rng=0)
     achieved = {
@@ -114,6 +116,7 @@ def prediction_sets() -> Figures:
         "calibration_scores": fit.plot,
         "calibration_scores-by_class": by_class.plot,
         "grouped_scores": by_group.plot,
+        "monitor_wealth": watched.plot,
         "coverage_against_rows": dfu.plan(0.1, 0.9, tolerance=0.03).plot,
         "set_sizes": coverage.plot,
         "class_coverage": lambda: coverage.plot(kind="classes"),
@@ -185,8 +188,12 @@ def shift() -> Figures:
         n_rep=5,
         rng=0,
     )
+    performance = dfu.target_performance(
+        TOY.posterior(points), labels, TOY.posterior(new_points)
+    )
     return {
         "label_shift_weights": estimate.plot,
+        "performance_intervals": performance.plot,
         "importance_weights": lambda: plots.importance_weights(true_ratio),
         "density_ratio_weights": ratio.plot,
         "feature_learning_losses": features.plot,

@@ -28,8 +28,9 @@ LAYERS = (
     ("bounds",),
     ("density_ratios", "label_shift", "metrics", "scenarios"),
     ("feature_learning", "binning", "calibration", "conformal", "simulation"),
-    ("covariate_shift", "assessment"),
+    ("covariate_shift", "assessment", "monitoring"),
     ("plots", "theorems"),
+    ("reporting",),
     ("application",),
 )
 """From below: a package imports from lower layers only."""

@@ -659,3 +659,53 @@ def hash_rows(probs: FloatMatrix, key: int) -> FloatArray:
             total += low * high
         out.append((mixed((total & mask) ^ keys[n_classes]) >> 11) * 2.0**-53)
     return np.array(out)
+
+
+def rank_in_line(
+    cells: IntArray, uniforms: FloatArray, counts: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return p and 1 - p of rows that join a line one by one; `counts` are added to."""
+    found = []
+    for cell, u in zip(cells.tolist(), uniforms.tolist(), strict=True):
+        below, above = int(counts[:cell].sum()), int(counts[cell + 1 :].sum())
+        counts[cell] += 1
+        u, tied, rows = max(u, 2.0**-54), int(counts[cell]), int(counts.sum())
+        found.append(((above + u * tied) / rows, (below + (1.0 - u) * tied) / rows))
+    p, q = np.array(found).reshape(-1, 2).T
+    return p, q
+
+
+def bet_on(
+    p: FloatArray,
+    q: FloatArray,
+    start: FloatArray,
+    shares: FloatArray,
+    pieces: IntArray,
+    growth: FloatArray,
+    prior: FloatArray,
+) -> tuple[FloatArray, FloatMatrix]:
+    """Return log-wealth after each p-value, and what bets made from each to the end.
+
+    Histograms sum their weighted past anew for every p-value.
+    """
+    capital = np.outer(np.full(shares.size, 1.0 / shares.size), start)
+    powers = np.array([0.25, 0.5, 0.75, 0.875])
+    returns, log_wealth = [], []
+    for t in range(p.size):
+        ages = np.arange(t)[::-1] + 1.0
+        bets = [1.0, *powers * p[t] ** (powers - 1), *powers * q[t] ** (powers - 1)]
+        bets += [1.0 + slope * (p[t] - 0.5) for slope in (-1.0, -2.0, 1.0, 2.0)]
+        for m, g, a in zip(pieces.tolist(), growth, prior, strict=True):
+            places = np.minimum((p[: t + 1] * m).astype(int), m - 1)
+            weights = g**-ages
+            own = weights[places[:-1] == places[-1]].sum()
+            bets.append(m * (own + a) / (weights.sum() + m * a))
+        returns.append(bets)
+        capital = capital * bets
+        sums = capital.sum(axis=1, keepdims=True)
+        log_wealth.append(np.log(capital.sum()))
+        share = np.where(shares > 0, shares, 1.0 / (t + 2))[:, None]
+        capital = (1 - share) * capital + share * sums * start
+    runs = np.log(returns)
+    ends = [[runs[s:, e].sum() for s in range(p.size)] for e in range(runs.shape[1])]
+    return np.array(log_wealth), np.array(ends)

@@ -6,13 +6,15 @@ an object whose first key names its kind; an object of ours is its class's tag a
 fields.
 
 A class that can be saved is a dataclass with the decorator `register` and a table
-``_state`` of what its fields may hold (see `stored_state`). It may have three hooks,
+``_state`` of what its fields may hold (see `stored_state`). It may have four hooks,
 all of them private methods:
 
 - ``_check_savable(self)`` raises an InputError that says why an object cannot be saved;
 - ``_validate_state(self)`` raises a ValueError if fields, each of them as the table
   says, do not fit together;
-- ``_from_format1(fields)``, static, returns today's fields from those of format 1.
+- ``_from_format1(fields)``, static, returns today's fields from those of format 1;
+- ``_added(fields)``, static, returns the fields that early files of today's format
+  lack. Each is taken where a file does not have it.
 """
 
 import dataclasses
@@ -297,6 +299,8 @@ class _Decoder:
         cls = _class_of(tag)
         if self.version == 1 and hasattr(cls, "_from_format1"):
             fields = cls._from_format1(fields)
+        if hasattr(cls, "_added"):
+            fields = cls._added(fields) | fields
         names = {field.name for field in dataclasses.fields(cls)}
         if fields.keys() != names:
             odd = listed(sorted(fields.keys() ^ names))

@@ -27,6 +27,8 @@ from distfreeuq.plots.conformal_figures import (
 )
 from distfreeuq.plots.feature_figures import feature_learning_losses
 from distfreeuq.plots.label_shift_figures import label_shift_weights
+from distfreeuq.plots.monitor_figures import monitor_wealth
+from distfreeuq.plots.performance_figures import performance_intervals
 from distfreeuq.plots.simulation_figures import (
     bounds_against_n,
     coverage_histogram,
@@ -77,7 +79,9 @@ __all__ = [
     "label_shift_weights",
     "loss_curves",
     "metric_comparison",
+    "monitor_wealth",
     "new_axes",
+    "performance_intervals",
     "prediction_regions",
     "reliability_bins",
     "reliability_change",

@@ -11,7 +11,9 @@ import math
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from distfreeuq._base.arguments import Arguments
@@ -27,6 +29,9 @@ MARKERS = "os^Dv*"
 NOMINAL: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1.2}
 MAX_TICKS = 24
 
+# Pixels that a broken title leaves free.
+_MARGIN = 8.0
+
 # A side of 65,536 pixels is more than matplotlib draws.
 _LARGEST_SIDE = 500.0
 
@@ -35,7 +40,23 @@ MOST_BARS = 10_000
 
 
 class ShownFigure(Figure):
-    """A figure that notebooks show though pyplot does not know it."""
+    """A figure that notebooks show though pyplot does not know it.
+
+    Titles that are wider than the figure are broken into lines as it is drawn: before,
+    nobody knows how much room the names at the axes take.
+    """
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Draw the figure, its titles on as many lines as they need."""
+        layout = self.get_layout_engine()
+        if layout is not None:
+            layout.execute(self)
+        for ax in self.axes:
+            texts = [text for text in ax.get_children() if isinstance(text, Text)]
+            for title in texts:
+                if title not in ax.texts:
+                    break_lines(title, self.bbox.width, renderer)
+        super().draw(renderer)
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         image = io.BytesIO()
@@ -88,6 +109,26 @@ def new_axes(
 def shown_name(name: Any) -> str:
     """Return a name as figures show it: on one line, its dollars no mathematics."""
     return class_name(name).replace("$", r"\$")
+
+
+def break_lines(text: Text, width: float, renderer: RendererBase) -> None:
+    """Break a text at spaces, so that no line leaves a canvas of this many pixels."""
+    box = text.get_window_extent(renderer)
+    if not text.get_text() or (box.x0 >= 0.0 and box.x1 <= width):
+        return
+    anchor = text.get_transform().transform(text.get_position())[0]
+    sides = {"left": width - anchor, "right": anchor}
+    both = 2.0 * min(sides.values())
+    room = sides.get(text.get_horizontalalignment(), both)
+    lines: list[str] = []
+    for word in text.get_text().split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        text.set_text(longer)
+        if lines and text.get_window_extent(renderer).width <= room - _MARGIN:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    text.set_text("\n".join(lines))
 
 
 def log_scale(ax: Axes, which: str) -> None:

@@ -36,6 +36,12 @@ NAN_BY_DESIGN: dict[str, str] = {
     r"CalibrationResult\.(bins_before|bins_after)": "bins without rows",
     r"LinearDiscriminator\.glm_(coef|std_err)": "of a constant feature",
     r"LabelShiftResult\.to_frame\[(weight|raw|target_prior)\]": "not identified",
+    r"PerformanceResult\.(source|estimates|low|high|certified_low|certified_high)": (
+        "no rows of a class, not identified, or no such interval"
+    ),
+    r"PerformanceResult\.target_prior": "neither estimated nor given",
+    r"PerformanceResult\.to_frame\[(source|estimate)\]": "no rows of a class",
+    r"ShiftMonitor\.confint": "no proportions fit: more than label shift",
     r"SimulationResult\.(values|column)": "what the user's procedure returned",
     r"SimulationResult\.(to_frame|describe)\[.*\]": "of what the procedure returned",
 }
@@ -45,6 +51,7 @@ UNDEFINED_PROPERTIES = {
     "LabelShiftResult.target_prior": "as label_weight",
     "LabelShiftResult.kappa": "as label_weight",
     "LabelShiftResult.ess": "as label_weight",
+    "ShiftMonitor.target_prior": "InputError without labels, or before any row",
     "PlattResult.slope": "AttributeError, as hasattr wants it, but for two classes",
     "PlattResult.intercept": "as slope",
 }

@@ -77,6 +77,20 @@ def shift(s: Sample) -> Argument:
     return label_weight(s)
 
 
+def target_shift(s: Sample) -> Argument:
+    """Return what `target_performance` may know of the shift."""
+    from tests.fuzz.kinds import class_weight
+
+    return same(None) if s.r.random() < 0.5 else class_weight(s)
+
+
+def performance(s: Sample) -> Any:
+    """Return a PerformanceResult."""
+    probs = s.np.dirichlet(np.ones(s.K), size=30)
+    labels = np.arange(30) % s.K
+    return dfu.target_performance(probs, labels, probs[::-1], shift=np.ones(s.K))
+
+
 def density_ratio(s: Sample) -> Any:
     """Return a DensityRatioResult between the sample's features."""
     n, m = max(s.n, 6), 8
@@ -183,6 +197,13 @@ def conformal_fit(s: Sample) -> Any:
 def a_plan(s: Sample) -> Any:
     """Return a PlanResult."""
     return dfu.plan(s.r.choice((0.1, 0.01)), s.r.choice((None, 0.9)))
+
+
+def monitor(s: Sample) -> Any:
+    """Return a ShiftMonitor that has seen some rows."""
+    probs, labels = _easy_rows(s, 20)
+    found = dfu.shift_monitor(probs, labels, alpha=s.r.choice((0.5, 0.01)), rng=0)
+    return found.update(probs[: s.r.choice((0, 1, 20))])
 
 
 def grouped_fit(s: Sample) -> Any:

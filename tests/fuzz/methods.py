@@ -65,11 +65,14 @@ METHODS: dict[str, float] = {
     "to_frame": 0.4,
     "transform": 1.0,
     "under_label_shift": 1.0,
+    "update": 2.0,
     "verdict": 0.5,
     "weight": 1.0,
 }
 
 NOT_CALLED = {
+    "to_dict": "of a report, which tests/unit/reporting checks",
+    "write": "of a report: report(path=...) writes with it",
     "draw": "what a subclass gives; sample checks",
     "posterior_of": "takes checked rows; posterior checks",
     "density_ratio_of": "takes checked rows; density_ratio checks",

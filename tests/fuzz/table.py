@@ -25,6 +25,7 @@ NOT_CALLED = {
     "Guarantee": "a record: results make it, and it is read only",
     "NoGuarantee": "a record, as Guarantee",
     "CalibrationTest": "made by assess",
+    "Report": "made by report, which writes its page and its table",
     "ShiftTest": "made by LabelShiftResult.test",
     "metrics.BrierDecomposition": "made by brier_decomposition",
     "bounds.CovariateShiftTerms": "made by covariate_shift_terms",

@@ -30,6 +30,15 @@ def _terms() -> Any:
 
 BOUNDS: dict[str, Entry] = {
     "bounds.beta_coverage_quantile": Entry(0.3),
+    "bounds.betting_interval": Entry(
+        0.2,
+        {
+            "values": kinds.unit_array,
+            "low": kinds.number(0.0, -1.0),
+            "high": kinds.number(1.0, 2.0),
+            "side": kinds.choice("both", "lower", "upper"),
+        },
+    ),
     "bounds.binary_label_shift": Entry(
         0.2, {"p": kinds.unit_array, "weight_ratio": kinds.positive}
     ),
@@ -146,6 +155,17 @@ BOUNDS: dict[str, Entry] = {
             "sums": made(lambda s: (s.np.random(3), s.np.random(3))),
             "squares": made(lambda s: (s.np.random(3), s.np.random(3))),
             "weight_bound": kinds.positive,
+        },
+    ),
+    "bounds.weighted_betting_interval": Entry(
+        0.2,
+        {
+            "values": made(lambda s: s.np.random(3)),
+            "weights": made(lambda s: s.np.random(3)),
+            "weight_bound": kinds.positive,
+            "low": kinds.number(0.0, -1.0),
+            "high": kinds.number(1.0, 2.0),
+            "side": kinds.choice("both", "lower", "upper"),
         },
     ),
     "bounds.weighted_chernoff": Entry(

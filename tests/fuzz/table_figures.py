@@ -45,6 +45,7 @@ FIGURES: dict[str, Entry] = {
     "plots.importance_weights": _figure(weights=kinds.sample_weight),
     "plots.isotonic_curves": _figure(fit=made(fitted.isotonic_fit)),
     "plots.label_shift_weights": _figure(fit=made(fitted.shift_result)),
+    "plots.monitor_wealth": _figure(result=made(fitted.monitor)),
     "plots.loss_curves": _figure(
         losses=_of_results(lambda s: s.np.random(5)), step=choice("epoch", "")
     ),
@@ -52,6 +53,7 @@ FIGURES: dict[str, Entry] = {
     "plots.new_axes": _figure(
         width=kinds.positive, height=kinds.positive, grid=choice("x", "y", "both")
     ),
+    "plots.performance_intervals": _figure(result=made(fitted.performance)),
     "plots.prediction_regions": _figure(
         fit=made(fitted.conformal_fit),
         classifier=made(lambda s: lambda x: np.full((len(x), s.K), 1 / s.K)),

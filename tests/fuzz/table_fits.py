@@ -36,6 +36,26 @@ FITS: dict[str, Entry] = {
             "claim": choice("finite-sample", "asymptotic", "estimate"),
         },
     ),
+    "shift_monitor": Entry(
+        0.5,
+        {
+            "labels": optional(kinds.labels),
+            "score": choice("confidence", "class", "class-confidence", "aps", 0),
+            "features": optional(kinds.source),
+            "bets": choice("power", ["slope", "histogram"], ("class",)),
+        },
+    ),
+    "report": Entry(
+        0.05,
+        {
+            "labels_target": optional(kinds.labels),
+            "claim": choice("finite-sample", "asymptotic", "combined", "estimate"),
+            "title": choice("A page", "<script>alert(1)</script>", "", 3),
+            "path": optional(fitted.new_path),
+        },
+        heavy=True,
+        refuses="alpha, claim and score are read by prediction_sets, which it calls",
+    ),
     "clustered_conformal": Entry(0.5),
     "interpolated_conformal": Entry(0.5),
     "rank_calibrated_conformal": Entry(0.5),
@@ -113,6 +133,22 @@ FITS: dict[str, Entry] = {
         refuses=PASSED_ON,
     ),
     "indistinguishable_features": Entry(0.1, heavy=True),
+    # after deployment
+    "target_performance": Entry(
+        0.3,
+        {
+            "shift": fitted.target_shift,
+            "conformal": optional(made(fitted.conformal_fit)),
+            "metrics": choice(
+                "accuracy", "ece", ("recall", "brier"), ["precision", "nll"], "bad"
+            ),
+            "sample_weight": optional(kinds.sample_weight),
+            "weight_bound": kinds.positive_or_none,
+            "loss_bounds": choice(None, (0.0, 1.0)),
+            "groups_target": choice(None),
+        },
+        heavy=True,
+    ),
     # assessment
     "assess": Entry(0.5, heavy=True),
     "compare": Entry(0.3, heavy=True),

@@ -24,9 +24,12 @@ _PRIVATE = 0o600
 _OF_GROUP = 0o070
 
 
-def target_of(path: Any) -> Path:
+def target_of(path: Any, *, caller: str = "save", parameter: str = "path") -> Path:
     """Return the file to write: the one that a symbolic link leads to."""
-    must = "The 'path' parameter of save must be a file name in an existing folder. "
+    must = (
+        f"The '{parameter}' parameter of {caller} must be a file name in an existing "
+        "folder. "
+    )
     if not isinstance(path, str | PathLike):
         raise InputError(f"{must}Got {describe(path)} instead.")
     given = os.fsdecode(path)

@@ -11,7 +11,7 @@ import pytest
 import distfreeuq
 
 PACKAGE = Path(distfreeuq.__file__).parent
-FORM = "The '"
+FORMS = ("The '", "The file '")  # a parameter, or a file that one names
 
 
 def unnamed(text: str) -> list[int]:
@@ -28,7 +28,7 @@ def unnamed(text: str) -> list[int]:
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == "InputError"
-        and not begins(node.args[0] if node.args else None, texts).startswith(FORM)
+        and not begins(node.args[0] if node.args else None, texts).startswith(FORMS)
     ]
 
 
@@ -58,6 +58,7 @@ def test_every_error_names_its_parameter(file):
     [
         ("raise InputError(f\"The '{name}' parameter of f must be 1.\")", 0),
         ('must = "The \'x\' parameter must"\nraise InputError(f"{must} be {y}")', 0),
+        ("raise InputError(f\"The file '{name}' must be a table.\")", 0),
         ("raise InputError('BBSE has no weights here.')", 1),
         ("raise InputError(text)", 1),
         ("error = InputError()", 1),

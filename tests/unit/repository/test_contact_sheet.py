@@ -4,10 +4,12 @@ import importlib.util
 import io
 import re
 from pathlib import Path
+from unittest import mock
 
 import matplotlib as mpl
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 
 pytestmark = pytest.mark.slow
 
@@ -34,6 +36,35 @@ def test_nothing_is_cut(figures):
         width, height = figure.get_size_inches()
         assert left >= 0 and bottom >= 0, name
         assert right <= width + 0.01 and top <= height + 0.01, name
+
+
+def drawn_outside(ax):
+    """Return the texts that leave the canvas, of those that are really drawn."""
+    canvas = FigureCanvasAgg(ax.figure)
+    renderer = canvas.get_renderer()
+    drawn = []
+    draw = Text.draw
+
+    def recording(text, renderer):
+        if text.get_visible() and text.get_text().strip():
+            drawn.append(text)
+        draw(text, renderer)
+
+    with mock.patch.object(Text, "draw", recording):
+        ax.figure.draw(renderer)
+    assert drawn
+    width, height = canvas.get_width_height()
+    boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in drawn]
+    return [
+        text
+        for text, box in boxes
+        if min(box.x0, box.y0) < -1 or box.x1 > width + 1 or box.y1 > height + 1
+    ]
+
+
+def test_no_text_is_outside_of_the_canvas(figures):
+    for name, ax in figures.items():
+        assert drawn_outside(ax) == [], name
 
 
 def test_axes_are_named_and_titles_tell_how_many(figures):

@@ -1,0 +1,62 @@
+"""Figures of performance on the target."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from distfreeuq._base.arguments import Arguments
+from distfreeuq.plots import figure_arguments
+from distfreeuq.plots.style import BLUE, ORANGE, SKY, legend_above, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from distfreeuq.monitoring.performance.results import PerformanceResult
+
+
+def performance_intervals(result: PerformanceResult, *, ax: Axes | None = None) -> Axes:
+    """Draw each estimate with its intervals, the source's value beside it.
+
+    Parameters
+    ----------
+    result : PerformanceResult
+    ax : matplotlib Axes, optional
+
+    Notes
+    -----
+    Thick lines are asymptotic intervals, thin ones finite-sample intervals.
+    """
+    figure_arguments.result(
+        Arguments("performance_intervals"), result, "result", "PerformanceResult"
+    )
+    from distfreeuq.monitoring.performance.summary import row_title
+
+    count = len(result.metrics)
+    y = np.arange(count)
+    ax = new_axes(ax, height=max(2.8, 1.5 + 0.28 * count), grid="x")
+    ax.hlines(
+        y,
+        result.certified_low,
+        result.certified_high,
+        color=SKY,
+        linewidth=1.2,
+        label=f"{100 * (1 - result.delta):g}% finite-sample",
+    )
+    ax.hlines(
+        y,
+        result.low,
+        result.high,
+        color=BLUE,
+        linewidth=3.0,
+        label=f"{100 * (1 - result.alpha):g}% asymptotic",
+    )
+    ax.plot(result.estimates, y, "o", color=BLUE, label="target, estimated")
+    ax.plot(result.source, y, "D", color=ORANGE, markersize=4, label="source")
+    titles = [row_title(result, i).replace("$", r"\$") for i in range(count)]
+    ax.set_yticks(y, titles)
+    ax.set_ylim(count - 0.5, -0.5)
+    ax.set_xlabel("value")
+    legend_above(ax, "Performance on the target without its labels")
+    return ax

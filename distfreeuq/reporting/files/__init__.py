@@ -1,0 +1,1 @@
+"""Files of predictions: read, checked with messages about columns and rows, written."""
