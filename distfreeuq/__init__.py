@@ -107,7 +107,9 @@ from distfreeuq.label_shift import (
 from distfreeuq.metrics import ReliabilityTable
 from distfreeuq.monitoring import (
     PerformanceResult,
+    RiskMonitor,
     ShiftMonitor,
+    risk_monitor,
     shift_monitor,
     target_performance,
 )
@@ -163,6 +165,7 @@ __all__ = [
     "RankCalibratedConformalResult",
     "ReliabilityTable",
     "Report",
+    "RiskMonitor",
     "RowsOnEdgesWarning",
     "ShiftMonitor",
     "ShiftTest",
@@ -206,6 +209,7 @@ __all__ = [
     "prediction_sets",
     "rank_calibrated_conformal",
     "report",
+    "risk_monitor",
     "rlls",
     "scenarios",
     "set_num_threads",

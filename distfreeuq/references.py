@@ -440,6 +440,27 @@ VOVK_2003 = _cite(
     title="Testing exchangeability on-line",
     booktitle="International Conference on Machine Learning",
 )
+HOWARD_2021 = _cite(
+    "Howard et al. (2021)",
+    "article",
+    author=(
+        "Howard, Steven R. and Ramdas, Aaditya and McAuliffe, Jon and Sekhon, Jasjeet"
+    ),
+    title="Time-uniform, nonparametric, nonasymptotic confidence sequences",
+    journal="Annals of Statistics",
+    volume="49",
+    pages="1055--1080",
+)
+PODKOPAEV_RAMDAS_2022 = _cite(
+    "Podkopaev & Ramdas (2022)",
+    "inproceedings",
+    author="Podkopaev, Aleksandr and Ramdas, Aaditya",
+    title=(
+        "Tracking the risk of a deployed model and detecting harmful distribution "
+        "shifts"
+    ),
+    booktitle="International Conference on Learning Representations",
+)
 VILLE_1939 = _cite(
     "Ville (1939)",
     "book",
@@ -501,6 +522,12 @@ NEW_ROW_APART = "the new row is not among those that the weights were estimated 
 STREAM_EXCHANGEABLE = (
     "source rows and stream are exchangeable (i.i.d., say) while nothing has moved"
 )
+SOURCE_IID_ELSEWHERE = (
+    "source rows i.i.d., and nothing was fitted or calibrated on them"
+)
+PREDICTED_FIRST = "every prediction was made without its label"
+DELAY_BLIND = "when a label comes does not depend on the loss"
+DROPPED_BLINDLY = "rows were dropped without regard to their losses"
 TWO_SAMPLES = "rows i.i.d. within each sample, the two samples independent"
 
 # ------------------------------------------------- what was chosen without these rows

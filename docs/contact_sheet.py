@@ -94,6 +94,9 @@ def prediction_sets() -> Figures:
     by_class = dfu.label_conditional_conformal(probs, labels, rng=0)
     watched = dfu.shift_monitor(probs, labels, rng=0).update(probs[::-1])
     watched.update(new_probs)
+    risk = dfu.risk_monitor(probs, labels, tolerance=0.02)
+    for rows, found in ((probs[::-1], labels[::-1]), (new_probs[:, ::-1], new_labels)):
+        risk.update(rows).update_labels(found)
     upper_half = points[:, 1] > 1.0
     by_group = dfu.split_conformal(probs, labels, groups=upper_half, rng=0)
     achieved = {
@@ -117,6 +120,7 @@ def prediction_sets() -> Figures:
         "calibration_scores-by_class": by_class.plot,
         "grouped_scores": by_group.plot,
         "monitor_wealth": watched.plot,
+        "running_risk": risk.plot,
         "coverage_against_rows": dfu.plan(0.1, 0.9, tolerance=0.03).plot,
         "set_sizes": coverage.plot,
         "class_coverage": lambda: coverage.plot(kind="classes"),

@@ -27,7 +27,7 @@ from distfreeuq.plots.conformal_figures import (
 )
 from distfreeuq.plots.feature_figures import feature_learning_losses
 from distfreeuq.plots.label_shift_figures import label_shift_weights
-from distfreeuq.plots.monitor_figures import monitor_wealth
+from distfreeuq.plots.monitor_figures import monitor_wealth, running_risk
 from distfreeuq.plots.performance_figures import performance_intervals
 from distfreeuq.plots.simulation_figures import (
     bounds_against_n,
@@ -87,6 +87,7 @@ __all__ = [
     "reliability_change",
     "reliability_diagram",
     "replicate_histogram",
+    "running_risk",
     "search_designs",
     "set_sizes",
     "theorem_checks",

@@ -9,11 +9,12 @@ from matplotlib.ticker import MaxNLocator
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq.plots import figure_arguments
-from distfreeuq.plots.style import BLUE, NOMINAL, RED, legend_above, new_axes
+from distfreeuq.plots.style import BLUE, GRAY, NOMINAL, RED, legend_above, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from distfreeuq.monitoring.risk.results import RiskMonitor
     from distfreeuq.monitoring.streams.results import ShiftMonitor
 
 
@@ -52,4 +53,45 @@ def monitor_wealth(result: ShiftMonitor, *, ax: Axes | None = None) -> Axes:
     ax.set_ylabel("evidence of a shift")
     state = "no alarm" if result.alarm_at is None else f"alarm at row {result.alarm_at}"
     legend_above(ax, f"Shift monitor, {result.n_stream} rows: {state}")
+    return ax
+
+
+def running_risk(result: RiskMonitor, *, ax: Axes | None = None) -> Axes:
+    """Draw a stream's running risk with its bounds, and the limit that it must keep.
+
+    Parameters
+    ----------
+    result : RiskMonitor
+    ax : matplotlib Axes, optional
+
+    Notes
+    -----
+    There is an alarm where the lower bound, which holds at all times, first exceeds the
+    dashed line.
+    """
+    args = Arguments("running_risk")
+    figure_arguments.result(args, result, "result", "RiskMonitor")
+    frame = result.to_frame()
+    rows = frame["row"].to_numpy()
+    ax = new_axes(ax)
+    ax.plot(rows, frame["risk"], color=BLUE, linewidth=1.4, label="running risk")
+    ax.fill_between(
+        rows, frame["low"], frame["high"], color=BLUE, alpha=0.2, label="its bounds"
+    )
+    ax.axhline(result.limit, label="limit", **NOMINAL)
+    source = f"source ({result.source_risk:.3g})"
+    ax.axhline(result.source_risk, color=GRAY, linestyle=":", label=source)
+    tops = [result.limit, result.source_risk]
+    if rows.size:
+        # the first rows say nothing, and would leave no room for the others
+        late = frame["row"] >= 0.1 * rows[-1]
+        tops += [frame["risk"].max(), frame["high"][late].max()]
+    if result.alarm_at is not None:
+        ax.plot(result.alarm_at, result.limit, "v", color=RED, label="alarm")
+    ax.set_xlim(0.0, max(result.n_labelled, 1))
+    ax.set_ylim(0.0, min(1.05 * max(*tops, 1e-3), 1.02))
+    ax.set_xlabel("labelled rows")
+    ax.set_ylabel("mean loss so far")
+    state = "no alarm" if result.alarm_at is None else f"alarm at {result.alarm_at}"
+    legend_above(ax, f"Risk of {result.n_labelled} labelled rows: {state}")
     return ax

@@ -61,6 +61,10 @@ def results() -> dict[str, Any]:
         "split-pas": dfu.split_conformal(PROBS, LABELS, score=dfu.PAS(prior)),
         "plan": dfu.plan(0.1, 0.9, source_prior=prior),
         "monitor": dfu.shift_monitor(PROBS, LABELS, alpha=0.2, rng=0).update(TARGET),
+        "risk-monitor": dfu.risk_monitor(PROBS, LABELS, loss="brier", tolerance=0.1)
+        .update(PROBS[:20], ids=[f"row {i}" for i in range(20)])
+        .update_labels(LABELS[2:12], ids=[f"row {i}" for i in range(2, 12)])
+        .update_labels(LABELS[:1], ids=["row 0"]),
         "interpolated": dfu.interpolated_conformal(PROBS, LABELS, alpha=0.3),
         "clustered": dfu.clustered_conformal(PROBS, LABELS, alpha=0.5, rng=0),
         "rank-calibrated": dfu.rank_calibrated_conformal(

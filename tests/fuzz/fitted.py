@@ -206,6 +206,18 @@ def monitor(s: Sample) -> Any:
     return found.update(probs[: s.r.choice((0, 1, 20))])
 
 
+def watched_risk(s: Sample) -> Any:
+    """Return a RiskMonitor; some of its rows wait for their labels."""
+    probs, labels = _easy_rows(s, 20)
+    known = s.r.choice((0, 1, 10))
+    predictions: Any = probs
+    if s.r.random() < 0.3:
+        predictions = dfu.split_conformal(probs, labels, rng=0).predict(probs)
+    order = s.r.choice(("row", "arrival"))
+    found = dfu.risk_monitor(predictions, labels, order=order)
+    return found.update(predictions).update_labels(labels[:known])
+
+
 def grouped_fit(s: Sample) -> Any:
     """Return a GroupedConformalResult."""
     probs, labels = _easy_rows(s, 20)

@@ -33,6 +33,7 @@ METHODS: dict[str, float] = {
     "describe": 0.5,
     "design": 0.5,
     "difference": 0.5,
+    "drop": 0.5,
     "effects": 0.5,
     "enclosure": 0.5,
     "evaluate": 1.0,
@@ -66,6 +67,7 @@ METHODS: dict[str, float] = {
     "transform": 1.0,
     "under_label_shift": 1.0,
     "update": 2.0,
+    "update_labels": 2.0,
     "verdict": 0.5,
     "weight": 1.0,
 }
@@ -97,6 +99,8 @@ OWN: dict[str, Kind] = {
     "CovariateShiftCalibrationResult.predict.x": lambda s: (
         kinds.logits(s) if s.r.random() < 0.7 else kinds.source(s)
     ),
+    "RiskMonitor.update.predictions": kinds.probs,
+    "RiskMonitor.drop.ids": choice([0], [11, 12], ["no such"], [], 3, None),
     "DensityRatioResult.weight.x": kinds.source,
     "Scenario.sample.n": kinds.effort_of(
         0, 1, 5, (2, 3), (0,), (), edge=(0, 1, (1, 0, 2))

@@ -45,6 +45,20 @@ FITS: dict[str, Entry] = {
             "bets": choice("power", ["slope", "histogram"], ("class",)),
         },
     ),
+    "risk_monitor": Entry(
+        0.5,
+        {
+            "predictions": lambda s: (
+                kinds.probs(s)
+                if s.r.random() < 0.8
+                else kinds.same(s.np.random((s.n, s.K)) < 0.5)
+            ),
+            "loss": choice(None, "error", "brier", "miscoverage"),
+            "order": choice("row", "arrival"),
+            "tolerance": choice(0.0, 0.1, 1.0, -1.0, None),
+            "limit": choice(None, 0.0, 0.1, 1.0, 2.0),
+        },
+    ),
     "report": Entry(
         0.05,
         {

@@ -299,7 +299,11 @@ ENTRIES = (
     Entry(r"mean NLL of the training rows", reason=DESCRIBES),
     Entry(r"that the label given the features has the same law", reason=NONE),
     # ----------------------------------------------------------------------- streams
+    Entry(
+        r"P\(there is ever an alarm\) <= [\d.]+ if the running risk", ("stream-risk",)
+    ),
     Entry(r"P\(there is ever an alarm\) <= [\d.]+", ("stream-alarms",)),
+    Entry(r"^it may drift, and one may look", ("stream-risk", "stream-means")),
     Entry(
         r"the intervals hold at all times and for all classes at once",
         ("stream-means", "bbse-region"),

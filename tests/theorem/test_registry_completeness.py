@@ -111,6 +111,8 @@ PROVED = {
     "Vovk, Nouretdinov & Gammerman (2003): p-values (theory page, 11.1)": [
         "stream-p-values"
     ],
+    "Podkopaev & Ramdas (2022): risk of a stream (theory page, 11.4)": ["stream-risk"],
+    "Howard et al. (2021): running means (theory page, 11.4)": ["stream-means"],
     "Ville (1939): bets on them (theory page, 11.2)": ["stream-alarms"],
     "Bonferroni": ["verdict-error"],
     "means carried by class indicators (theory page, 10.2)": [
@@ -166,6 +168,7 @@ def results():
         )
     yield dfu.plan(0.1)
     yield dfu.shift_monitor(PROBS, LABELS, rng=0).update(TARGET)
+    yield dfu.risk_monitor(PROBS, LABELS).update(PROBS).update_labels(LABELS)
     yield dfu.interpolated_conformal(PROBS, LABELS)
     yield dfu.clustered_conformal(PROBS, LABELS, rng=0)
     yield dfu.rank_calibrated_conformal(PROBS, LABELS, rng=0)

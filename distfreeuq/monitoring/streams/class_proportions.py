@@ -1,9 +1,10 @@
 """Class proportions of a stream, from its predicted classes and the source's labels.
 
-Under label shift the stream has prediction i with probability mu_i = sum_j A_ij q_j,
-A_ij = P(predicted i | Y = j) in the source. Intervals of all A_ij and, at all times at
-once, of all mu_i leave the q that some matrix and some frequencies in them allow: those
-with A_low q <= mu_high and A_high q >= mu_low (Oettli and Prager, 1964).
+Under label shift a row has prediction i with probability mu_i = sum_j A_ij q_j, where
+A_ij = P(predicted i | Y = j) in the source, and so have averages over rows, whether or
+not the proportions q drift. Intervals of all A_ij and, at all times at once, of all
+average mu_i leave the average q that some matrix and some frequencies in them allow:
+those with A_low q <= mu_high and A_high q >= mu_low (Oettli and Prager, 1964).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray, IntMatrix
 from distfreeuq.bounds import unchecked
 from distfreeuq.label_shift.inference.regions import Polytope
-from distfreeuq.monitoring.streams.mean_sequences import mean_interval
+from distfreeuq.monitoring.running_means import lower_ends, upper_ends
 
 
 def confidence_sequence(
@@ -22,15 +23,17 @@ def confidence_sequence(
     """Return intervals of the proportions (K, 2), which hold at all times at once.
 
     `confusion` are source rows by predicted class and label, `counts` rows of the
-    stream by predicted class. Each of the K^2 + K intervals has its share of alpha.
+    stream by predicted class. Each of the K^2 + K intervals has its share of alpha; of
+    that of a mu_i half is for the rows before an alarm and half for those after it.
     """
     n_classes = counts.size
     each = alpha / (n_classes * (n_classes + 1))
     joint = np.asarray(confusion, dtype=np.int64)
     of_class = np.broadcast_to(joint.sum(axis=0), joint.shape)
     lower, upper = unchecked.clopper_pearson(joint, of_class, each)
-    pairs = [mean_interval(float(k), int(counts.sum()), each) for k in counts]
-    mu_low, mu_high = np.array(pairs).T
+    rows, side = counts.sum(), each / 4.0
+    mu_low = lower_ends(counts, 0.0, rows, side, binary=True)
+    mu_high = upper_ends(counts, 0.0, rows, side, binary=True)
     # proportions sum to one: one more row, without error
     ones = np.ones((1, n_classes))
     region = Polytope._unchecked(

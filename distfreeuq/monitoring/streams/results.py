@@ -283,10 +283,10 @@ class ShiftMonitor(Result):
 
         Notes
         -----
-        Until an alarm it is about all rows of the stream, after it about those that
-        came after it. It needs label shift, proportions that were constant over these
-        rows, and a classifier that was fitted on other rows. NaN where no proportions
-        fit: there is more than label shift. InputError without the source's labels.
+        Of the average proportions, which may drift: until an alarm those of all rows of
+        the stream, after it those of the rows that came after it. It needs label shift
+        and a classifier that was fitted on other rows. NaN where no proportions fit:
+        there is more than label shift. InputError without the source's labels.
         """
         level = Arguments("confint").alpha(alpha)
         confusion = self._labelled("confint")

@@ -74,9 +74,9 @@ def _proportions(monitor: ShiftMonitor) -> tuple[list[Table], list[Note]]:
     headers = ("class", "source", "stream", f"{100 * _LEVEL:g}% sequence")
     which = "rows after the alarm" if monitor.alarm else "all rows of the stream"
     note = (
-        f"of {which}; the intervals hold at all times and for all classes at once with "
-        f"probability >= {_LEVEL:g}, under label shift and if the proportions were "
-        "constant over these rows (theory page, 11.3)."
+        f"of {which}, on average; the intervals hold at all times and for all classes "
+        f"at once with probability >= {_LEVEL:g} under label shift, whether or not the "
+        "proportions drift (theory page, 11.3)."
     )
     notes = [("Proportions", note)]
     if math.isnan(low[0]):

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq.monitoring.running_means import log_evidence_above
 from distfreeuq.monitoring.streams.line_p_values import join_line
-from distfreeuq.monitoring.streams.mean_sequences import log_evidence
 from distfreeuq.monitoring.streams.shift_monitoring import shift_monitor
 from distfreeuq.monitoring.streams.wealth import FAMILIES, first_wealth
 from distfreeuq.theorems.draws.set_designs import ROUNDING
@@ -155,26 +155,37 @@ def alarm_designs(generator: np.random.Generator, *, fixed: bool = False) -> Des
 # -------------------------------------------------------------------------------- means
 
 
-def ever_outside(*, mean: float, n: int, alpha: float, factor: float = 1.0) -> float:
-    """Return P(the mean of binary rows is outside after any of n rows).
+def ever_outside(
+    *, first: float, second: float, change: int, n: int, alpha: float, factor: float = 1
+) -> float:
+    """Return P(the running mean of binary rows is outside after any of n rows).
 
+    The mean is `first` in `change` rows, and `second` in those that come after them.
     Broken: evidence times `factor`.
     """
     inside, outside = np.ones(1), 0.0
-    most = -math.log(alpha * factor)
+    most = -math.log(0.5 * alpha * factor)
     for rows in range(1, n + 1):
+        mean = first if rows <= change else second
+        average = (min(rows, change) * first + max(rows - change, 0) * second) / rows
         inside = np.append(inside * (1.0 - mean), 0.0) + np.append(0.0, inside * mean)
-        beyond = log_evidence(np.arange(rows + 1.0), rows, mean) >= most
+        totals = np.arange(rows + 1.0)
+        above = log_evidence_above(totals, 0.0, rows, average, True)
+        below = log_evidence_above(rows - totals, 0.0, rows, 1.0 - average, True)
+        beyond = np.maximum(above, below) >= most
         outside += float(inside[beyond].sum())
         inside[beyond] = 0.0
     return outside
 
 
 def mean_designs(generator: np.random.Generator, *, factor: float = 1.0) -> Design:
-    """Return a mean, also one near an end, and up to 400 rows."""
+    """Return means, also such near an end, a time of change and up to 400 rows."""
+    n = int(generator.choice([5, 50, 400]))
     settings: dict[str, Any] = {
-        "mean": float(np.round(generator.beta(0.5, 0.5), 4)),
-        "n": int(generator.choice([5, 50, 400])),
+        "first": float(np.round(generator.beta(0.5, 0.5), 4)),
+        "second": float(np.round(generator.beta(0.5, 0.5), 4)),
+        "change": int(generator.integers(n + 1)),
+        "n": n,
         "alpha": float(np.round(generator.uniform(0.01, 0.9), 3)),
     }
     return Design(

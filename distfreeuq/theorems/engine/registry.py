@@ -110,7 +110,12 @@ FAMILIES = {
         "assessed-accuracy",
         "bootstrap-intervals",
     ),
-    "monitoring": ("stream-p-values", "stream-alarms", "stream-means"),
+    "monitoring": (
+        "stream-p-values",
+        "stream-alarms",
+        "stream-means",
+        "stream-risk",
+    ),
 }
 """The packages beside this one and the names of their ``THEOREMS``, in the order of
 tables. Names are known without an import, and a theorem imports its own family only."""

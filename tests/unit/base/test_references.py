@@ -190,6 +190,11 @@ WORDING = {
     "SCORE_ELSEWHERE": "the classifier and the score were chosen without these rows",
     "STREAM_EXCHANGEABLE": "source rows and stream are exchangeable (i.i.d., say) "
     "while nothing has moved",
+    "SOURCE_IID_ELSEWHERE": "source rows i.i.d., and nothing was fitted or calibrated "
+    "on them",
+    "PREDICTED_FIRST": "every prediction was made without its label",
+    "DELAY_BLIND": "when a label comes does not depend on the loss",
+    "DROPPED_BLINDLY": "rows were dropped without regard to their losses",
     "TWO_SAMPLES": "rows i.i.d. within each sample, the two samples independent",
     "FITTED_ELSEWHERE": "the classifier was fitted on other rows",
     "CHOSEN_ELSEWHERE": "the classifier, the score and alpha were chosen without these "

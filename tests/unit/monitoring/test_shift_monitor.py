@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import distfreeuq as dfu
-from distfreeuq.monitoring.streams.mean_sequences import log_evidence, mean_interval
 from distfreeuq.monitoring.streams.score_cells import N_CELLS, _number_cells
 
 RNG = np.random.default_rng(0)
@@ -199,16 +198,6 @@ def test_cells_ascend_with_any_number():
 
 
 # ------------------------------------------------------------------------- proportions
-
-
-def test_intervals_of_a_mean_are_the_means_without_evidence():
-    low, high = mean_interval(3.0, 10, 0.1)
-    for end in (low, high):
-        assert log_evidence(3.0, 10, end) == pytest.approx(np.log(10.0), abs=1e-9)
-    assert 0.0 < low < 0.3 < high < 1.0
-    assert mean_interval(0.0, 0, 0.1) == (0.0, 1.0)
-    assert mean_interval(0.0, 50, 0.1)[0] == 0.0
-    assert mean_interval(50.0, 50, 0.1)[1] == 1.0
 
 
 def test_proportions_of_a_stream_under_label_shift():

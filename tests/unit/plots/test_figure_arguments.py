@@ -27,6 +27,7 @@ OF_RESULTS = {
     "performance_intervals": "result",
     "metric_comparison": "result",
     "monitor_wealth": "result",
+    "running_risk": "result",
     "reliability_bins": "fit",
     "reliability_change": "fit",
     "reliability_diagram": "table",

@@ -41,6 +41,12 @@ def monitored():
     return dfu.shift_monitor(probs, labels, classes=NAMES, rng=0).update(probs).plot()
 
 
+def tracked():
+    probs, labels = rows(900, 0)
+    found = dfu.risk_monitor(probs, labels, classes=NAMES).update(probs[:, ::-1])
+    return found.update_labels(labels).plot()
+
+
 def performance():
     probs, labels = rows(900, 0)
     target = rows(900, 1)[0]
@@ -62,6 +68,7 @@ def assessed():
         class_thresholds,
         class_coverage,
         monitored,
+        tracked,
         performance,
         isotonic,
         assessed,
