@@ -7,6 +7,7 @@ from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import SimpleTable
 
 from distfreeuq._base import layout
+from distfreeuq._base.arrays import describe
 from distfreeuq._base.layout import Note, Page, Table, display_width
 from distfreeuq._base.rounding import interval, lower, upper
 from distfreeuq.guarantees import Guarantee, NoGuarantee
@@ -100,7 +101,10 @@ def number(value: float, digits: int = 4) -> str:
 
 def class_name(name: Any) -> str:
     """Return a class name on one line, shortened in the middle if it is very long."""
-    text = " ".join(str(name).split()) or repr(name)
+    try:
+        text = " ".join(str(name).split()) or repr(name)
+    except Exception:  # of the name's own class, or an integer of too many digits
+        text = describe(name)
     if len(text) <= 4 * _MAX_NAME:  # some characters take no column
         whole = _printable(text)
         if display_width(whole) <= _MAX_NAME:

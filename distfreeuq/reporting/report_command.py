@@ -159,15 +159,17 @@ def _outputs(options: argparse.Namespace) -> list[tuple[str, Path]]:
     """Return the files to write, each of them another and none of them an input."""
     from distfreeuq._base.files.replacement import target_of
 
+    def checked(path: str, name: str) -> Path:
+        return target_of(path, caller="distfreeuq report", parameter=f"--{name}")
+
+    found = [("report", checked(options.output, "output"))]
     page = Path(options.output)
     rows = options.predictions or str(page.with_name(f"{page.stem}-predictions.csv"))
-    named = [("report", "output", str(page)), ("predictions", "predictions", rows)]
+    found.append(("predictions", checked(rows, "predictions")))
+    names = ["output", "predictions"]
     if options.json not in (None, "-"):
-        named.append(("json", "json", options.json))
-    found = [
-        (what, target_of(path, caller="distfreeuq report", parameter=f"--{name}"))
-        for what, name, path in named
-    ]
+        names.append("json")
+        found.append(("json", checked(options.json, "json")))
     suffix = found[1][1].suffix.lower()
     if suffix not in _FORMATS:
         raise InputError(
@@ -181,7 +183,7 @@ def _outputs(options: argparse.Namespace) -> list[tuple[str, Path]]:
     for i, path in enumerate(paths):
         if path in taken or path in paths[:i]:
             raise InputError(
-                f"The '--{named[i][1]}' parameter of distfreeuq report must be a file "
+                f"The '--{names[i]}' parameter of distfreeuq report must be a file "
                 f"that is neither read nor written besides. Got '{path}' instead."
             )
     return found

@@ -22,6 +22,7 @@ from tests.fuzz.methods import (
 )
 from tests.fuzz.samples import HOSTILE, VALID, Sample
 from tests.fuzz.table import FUNCTIONS, function_of, kind_of
+from tests.fuzz.table_combined import COMBINED
 
 # Whose defaults are labels of another form, much work, or numbers that differ.
 _ALWAYS = ("classes", "rng", "n_sim", "n_boot", "n_epochs", "n_rep", "n_designs")
@@ -84,6 +85,9 @@ def _outcome_of(
 def _unwrapped(name: str) -> Callable[..., Any]:
     import distfreeuq as dfu
 
+    own = COMBINED[name].call if name in COMBINED else None
+    if own is not None:
+        return own
     found: Any = dfu
     for part in name.split("."):
         found = getattr(found, part)

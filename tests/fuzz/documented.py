@@ -87,3 +87,9 @@ def may_be_nan(place: str) -> bool:
 def may_refuse(name: str, message: str) -> bool:
     """Say whether the message is one that can name no parameter of the call."""
     return _REFUSAL.match(f"{name}: {message}") is not None
+
+
+def may_raise(error: Exception) -> bool:
+    """Say whether it is of the user's own function, which `simulate` was to call."""
+    notes = getattr(error, "__notes__", ())
+    return any(re.match(r"in replicate \d+ of simulate", note) for note in notes)

@@ -81,7 +81,45 @@ def target_shift(s: Sample) -> Argument:
     """Return what `target_performance` may know of the shift."""
     from tests.fuzz.kinds import class_weight
 
-    return same(None) if s.r.random() < 0.5 else class_weight(s)
+    u = s.r.random()
+    if u < 0.4:
+        return same(None)
+    return same(
+        s.r.choice((shift_result, density_ratio))(s) if u < 0.5 else class_weight(s)
+    )
+
+
+def _zero_one(probs: Any, labels: Any) -> Any:
+    return np.asarray(probs).argmax(axis=1) != np.arange(len(probs)) % 2
+
+
+def _cost(probs: Any, labels: Any) -> Any:
+    return np.asarray(probs)[:, 0] * 1e6
+
+
+def _wrong_cost(probs: Any, labels: Any) -> Any:
+    return [float("nan")] * len(probs)
+
+
+def performance_metrics(s: Sample) -> Argument:
+    """Return what `target_performance` may be asked for."""
+    forms: tuple[Any, ...] = (
+        "accuracy", "ece", ("recall", "brier"), ["precision", "nll"], "confusion",
+        ("balanced_accuracy", _cost), _zero_one, [_wrong_cost], "bad", (),
+        ("accuracy", "accuracy"),
+    )  # fmt: skip
+    return same(s.r.choice(forms))
+
+
+def sets_of_rows(s: Sample) -> Any:
+    """Return sets whose coverage `target_performance` may be asked for."""
+    makers = (conformal_fit, conformal_fit, grouped_fit, _pair_of_sets)
+    return s.r.choice(makers)(s)
+
+
+def _pair_of_sets(s: Sample) -> Any:
+    fit = dfu.split_conformal(*_easy_rows(s, 20), classes=s.classes, rng=0)
+    return tuple(fit.predict(s.np.dirichlet(np.ones(s.K), n)) for n in (s.n, s.m))
 
 
 def performance(s: Sample) -> Any:
@@ -403,10 +441,16 @@ def new_path(s: Sample) -> Argument:
 def stored_path(s: Sample) -> Argument:
     """Return a file that holds a result, whole or damaged."""
     path = folder() / "stored.npz"
-    s.r.choice((conformal_fit, binning_fit, scaling_fit, isotonic_fit))(s).save(path)
+    s.r.choice(_SAVED)(s).save(path)
     if s.r.random() < 0.8:
-        path.write_bytes(_damaged(path.read_bytes(), s.r))
+        path.write_bytes(damaged(path.read_bytes(), s.r))
     return same(s.r.choice((path, str(path))))
+
+
+_SAVED = (
+    conformal_fit, grouped_fit, binning_fit, scaling_fit, isotonic_fit, monitor,
+    performance, shift_result, density_ratio, coverage, comparison, a_plan,
+)  # fmt: skip
 
 
 def journal_path(s: Sample) -> Argument:
@@ -415,11 +459,11 @@ def journal_path(s: Sample) -> Argument:
     if s.r.random() < 0.6:
         dfu.simulate("atoms", _mean, 3, rng=0, file=path)
         if s.r.random() < 0.7:
-            path.write_bytes(_damaged(path.read_bytes(), s.r))
+            path.write_bytes(damaged(path.read_bytes(), s.r))
     return same(s.r.choice((None, path, str(path))))
 
 
-def _damaged(content: bytes, r: Random) -> bytes:
+def damaged(content: bytes, r: Random) -> bytes:
     style = r.randrange(5)
     if style == 0:
         return content[: r.randrange(len(content))]

@@ -28,6 +28,15 @@ class Argument(NamedTuple):
 Kind = Callable[[Sample], Argument]
 
 
+_OWN_WAY: set[Kind] = set()
+
+
+def in_its_own_way(kind: Kind) -> Kind:
+    """Mark a kind that knows itself what a hostile case is given."""
+    _OWN_WAY.add(kind)
+    return kind
+
+
 def same(value: Any) -> Argument:
     """Return an argument of one form only."""
     return Argument(value, value)
@@ -35,7 +44,7 @@ def same(value: Any) -> Argument:
 
 def draw(kind: Kind, s: Sample, *, hostile: bool) -> Argument:
     """Return an argument of the kind, or one that is meant to be refused."""
-    if not hostile:
+    if not hostile or kind in _OWN_WAY:
         return kind(s)
     if kind in EFFORTS:
         return same(s.r.choice(NO_COUNTS))
@@ -188,10 +197,19 @@ def groups(s: Sample) -> Argument:
 
 def row_groups(s: Sample) -> Argument:
     """Return the group of each row."""
-    codes = s.np.integers(0, s.r.choice((1, 2, 3)), s.n)
+    return _groups_of(s, s.n)
+
+
+def target_groups(s: Sample) -> Argument:
+    """Return the group of each row of the target."""
+    return _groups_of(s, s.m)
+
+
+def _groups_of(s: Sample, n: int) -> Argument:
+    codes = s.np.integers(0, s.r.choice((1, 2, 3)), n)
     forms = (
         codes, codes.tolist(), [f"group {k}" for k in codes], codes == 0, codes / 3,
-        pd.Series(codes), [("pair", int(k)) for k in codes], ["$x\n"] * s.n,
+        pd.Series(codes), [("pair", int(k)) for k in codes], ["$x\n"] * n,
     )  # fmt: skip
     return same(s.r.choice(forms))
 

@@ -13,11 +13,12 @@ from tests.fuzz.axes import drawn
 from tests.fuzz.kinds import Kind
 from tests.fuzz.parameters import PARAMETERS
 from tests.fuzz.table_bounds import BOUNDS
+from tests.fuzz.table_combined import COMBINED
 from tests.fuzz.table_figures import FIGURES
 from tests.fuzz.table_fits import FITS
 from tests.fuzz.table_theory import THEORY
 
-FUNCTIONS = {**FITS, **BOUNDS, **THEORY, **FIGURES}
+FUNCTIONS = {**FITS, **BOUNDS, **THEORY, **FIGURES, **COMBINED}
 
 # Public, but not called with arguments of a user's.
 NOT_CALLED = {

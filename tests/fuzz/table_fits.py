@@ -60,7 +60,7 @@ FITS: dict[str, Entry] = {
         },
     ),
     "report": Entry(
-        0.05,
+        0.015,
         {
             "labels_target": optional(kinds.labels),
             "claim": choice("finite-sample", "asymptotic", "combined", "estimate"),
@@ -149,17 +149,16 @@ FITS: dict[str, Entry] = {
     "indistinguishable_features": Entry(0.1, heavy=True),
     # after deployment
     "target_performance": Entry(
-        0.3,
+        0.2,
         {
             "shift": fitted.target_shift,
-            "conformal": optional(made(fitted.conformal_fit)),
-            "metrics": choice(
-                "accuracy", "ece", ("recall", "brier"), ["precision", "nll"], "bad"
-            ),
+            "conformal": optional(made(fitted.sets_of_rows)),
+            "metrics": fitted.performance_metrics,
             "sample_weight": optional(kinds.sample_weight),
             "weight_bound": kinds.positive_or_none,
-            "loss_bounds": choice(None, (0.0, 1.0)),
-            "groups_target": choice(None),
+            "loss_bounds": choice(None, (0.0, 1.0), [0, 1e6], (1.0, 0.0), (0.5,)),
+            "groups": optional(kinds.row_groups),
+            "groups_target": optional(kinds.target_groups),
         },
         heavy=True,
     ),

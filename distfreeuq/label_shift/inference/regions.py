@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
+from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, flag, floats, masses, maybe, proportion
@@ -315,7 +315,8 @@ class Polytope:
     def ranges(self, *, progress: bool = False) -> Box:
         """Return the smallest box around the region, by two linear programs per class.
 
-        The box of an empty region is empty too.
+        Classes whose bounds are the same, such as all that have no rows, take two
+        programs together. The box of an empty region is empty too.
 
         Parameters
         ----------
@@ -325,11 +326,19 @@ class Polytope:
         from tqdm import tqdm
 
         progress = Arguments("Polytope.ranges").flag(progress, "progress")
-        inequalities = self._inequalities()
-        units = np.eye(self.n_classes)
+        first, of_class, n_alike = _alike(np.vstack([self.lower, self.upper]))
+        matrix, bound = self._inequalities()
+        matrix = matrix[:, first]
+        rows, *_ = _alike(np.column_stack([matrix, bound]).T)
+        units = np.eye(first.size)
         directions = tqdm([*units, *-units], disable=not progress, desc="ranges")
-        ends = np.array([_largest(one, *inequalities) for one in directions])
-        high, low = ends[: self.n_classes], -ends[self.n_classes :]
+        ends = np.array(
+            [_largest(one, matrix[rows], bound[rows]) for one in directions]
+        )
+        high, low = ends[: first.size], -ends[first.size :]
+        # what several classes have together, each of them may have alone, or none of it
+        low[(n_alike > 1) & (low < np.inf)] = 0.0
+        high, low = high[of_class], low[of_class]
         if np.isneginf(high).any() or np.isposinf(low).any():
             high, low = np.full_like(high, -np.inf), np.full_like(low, np.inf)
         # a failed LP returns +inf, and so a lower end of -inf: weights are at least 0
@@ -370,6 +379,21 @@ class Polytope:
         scale = np.maximum(np.abs(bound), np.abs(matrix).max(axis=1, initial=0.0))
         scale[scale == 0.0] = 1.0
         return matrix / scale[:, None], bound / scale
+
+
+def _alike(matrix: FloatMatrix) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the first of each set of equal columns, each column's set, and sizes.
+
+    Sets are in the order of their first columns.
+    """
+    sets: dict[bytes, int] = {}
+    columns = np.ascontiguousarray(matrix.T)
+    of_column = np.array(
+        [sets.setdefault(column.tobytes(), len(sets)) for column in columns],
+        dtype=np.int64,
+    )
+    _, first, sizes = np.unique(of_column, return_index=True, return_counts=True)
+    return first.astype(np.int64), of_column, sizes.astype(np.int64)
 
 
 def _largest(direction: FloatArray, matrix: FloatMatrix, bound: FloatArray) -> float:

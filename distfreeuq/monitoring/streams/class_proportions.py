@@ -28,9 +28,7 @@ def confidence_sequence(
     """
     n_classes = counts.size
     each = alpha / (n_classes * (n_classes + 1))
-    joint = np.asarray(confusion, dtype=np.int64)
-    of_class = np.broadcast_to(joint.sum(axis=0), joint.shape)
-    lower, upper = unchecked.clopper_pearson(joint, of_class, each)
+    lower, upper = _rate_intervals(np.asarray(confusion, dtype=np.int64), each)
     rows, side = counts.sum(), each / 4.0
     mu_low = lower_ends(counts, 0.0, rows, side, binary=True)
     mu_high = upper_ends(counts, 0.0, rows, side, binary=True)
@@ -49,6 +47,20 @@ def confidence_sequence(
         return np.full((n_classes, 2), np.nan)
     ends = np.column_stack([box.low, box.high])
     return np.asarray(np.clip(ends, 0.0, 1.0))
+
+
+def _rate_intervals(joint: IntMatrix, alpha: float) -> tuple[FloatMatrix, FloatMatrix]:
+    """Return an interval of P(predicted i | Y = j) for each pair, by class.
+
+    With many classes most pairs have the same counts, none: one interval is theirs.
+    """
+    lower, upper = np.empty(joint.shape), np.empty(joint.shape)
+    for j, rows in enumerate(joint.sum(axis=0)):
+        counts, places = np.unique(joint[:, j], return_inverse=True)
+        of_class = np.full(counts.size, rows)
+        low, high = unchecked.clopper_pearson(counts, of_class, alpha)
+        lower[:, j], upper[:, j] = low[places], high[places]
+    return lower, upper
 
 
 def proportions(confusion: IntMatrix, counts: IntArray) -> FloatArray | None:

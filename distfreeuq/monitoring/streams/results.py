@@ -287,6 +287,7 @@ class ShiftMonitor(Result):
         the stream, after it those of the rows that came after it. It needs label shift
         and a classifier that was fitted on other rows. NaN where no proportions fit:
         there is more than label shift. InputError without the source's labels.
+        Two linear programs for each class that has rows: minutes with hundreds of them.
         """
         level = Arguments("confint").alpha(alpha)
         confusion = self._labelled("confint")

@@ -94,17 +94,28 @@ def _read_text(
         except (EOFError, zlib.error):
             table.invalid("be whole", "a damaged or cut archive")
     text = _decoded(table, content, encoding)
+    # of Windows, of old Macintoshes and of Unix: one end of lines for all
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     first = text.split("\n", 1)[0]
     counts = {sign: first.count(sign) for sign in _DELIMITERS}
     delimiter = max(_DELIMITERS, key=lambda sign: counts[sign])
-    header = next(csv.reader(io.StringIO(text), delimiter=delimiter), [])
-    if not any(name.strip() for name in header):
-        table.invalid("begin with a line of column names", "an empty line")
-    names = [name.strip() for name in header]
+    names = _header(table, text, delimiter)
     _check_names(table, names)
     frame = _parsed(table, text, delimiter, names, texts)
     columns = {name: frame[name].to_numpy() for name in names}
     return FileTable(table.name, columns, delimiter == ";")
+
+
+def _header(table: FileTable, text: str, delimiter: str) -> list[str]:
+    must = "begin with a line of column names"
+    try:
+        header = next(csv.reader(io.StringIO(text), delimiter=delimiter), [])
+    except csv.Error as error:  # such as a name that never ends
+        table.invalid(must, shortened(str(error)))
+    names = [name.strip() for name in header]
+    if not any(names):
+        table.invalid(must, "an empty line")
+    return names
 
 
 def _decoded(table: FileTable, content: bytes, encoding: str) -> str:
@@ -115,13 +126,15 @@ def _decoded(table: FileTable, content: bytes, encoding: str) -> str:
         return content.decode(encoding)
     except LookupError:
         table.invalid("have an encoding that Python knows", repr(encoding))
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        byte = f"byte 0x{content[error.start]:02x} in line {line}"
+    except UnicodeError as error:
+        got = "other bytes"
+        if isinstance(error, UnicodeDecodeError):
+            line = content.count(b"\n", 0, error.start) + 1
+            got = f"byte 0x{content[error.start]:02x} in line {line}"
         table.invalid(
             f"be {encoding} text, or --encoding say what it is (latin-1 and cp1252 are "
             "common)",
-            byte,
+            got,
         )
 
 

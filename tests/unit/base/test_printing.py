@@ -25,6 +25,7 @@ from distfreeuq._base.printing import (
     summarize,
 )
 from tests.unit.argument_data import LABELS, PLAIN, PROBS
+from tests.unit.odd_values import RaisesAsText
 
 HARD = [
     "<script>alert('x')</script>",
@@ -330,6 +331,11 @@ def test_numbers_in_tables(value, text):
 def test_class_names_in_tables(name, text):
     assert class_name(name) == text
     text.encode()  # and can be printed
+
+
+def test_names_without_a_text_are_named_by_their_kind():
+    assert class_name(RaisesAsText()) == "a RaisesAsText"
+    assert class_name(10**5000) == "an int"
 
 
 def test_the_footer_says_what_holds_needs_and_proves():

@@ -109,3 +109,45 @@ def test_regions_are_read_only_and_printed_on_one_line():
         box.low[0] = 1.0
     assert repr(box) == "<Box K=1 asymptotic>"
     assert repr(pinned([[1.0]], [1.0])) == "<Polytope K=1 finite-sample>"
+
+
+def test_equal_classes_have_the_range_of_each_alone():
+    """Merging columns is exact: two programs per class give the same box."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        lower, room = rng.random((3, 3)) / 4, rng.random((3, 3)) / 4
+        copies = rng.integers(0, 3, 6)
+        rows = np.array([0, 1, 2, 1])
+        mu = lower.mean(axis=1)[rows]
+        region = dfu.Polytope(
+            lower[rows][:, copies],
+            (lower + room)[rows][:, copies],
+            0.5 * mu,
+            1.5 * mu,
+            True,
+        )
+        box = region.ranges()
+        for k, unit in enumerate(np.eye(6)):
+            assert box.high[k] == pytest.approx(region.support(unit))
+            assert box.low[k] == pytest.approx(-region.support(-unit), abs=1e-9)
+
+
+def test_thousands_of_classes_without_rows_take_two_programs(monkeypatch):
+    from distfreeuq.label_shift.inference import regions
+
+    solved = []
+    largest = regions._largest
+    monkeypatch.setattr(
+        regions, "_largest", lambda *a: solved.append(a[1].shape) or largest(*a)
+    )
+    lower, upper = np.zeros((2, 3000)), np.ones((2, 3000))
+    lower[:, 0], upper[:, 0] = 0.4, 0.6
+    box = dfu.Polytope(lower, upper, [0.4, 0.4], [0.6, 0.6], True).ranges()
+    assert solved == 4 * [(2, 2)]
+    assert box.high[0] == pytest.approx(1.5) and box.high[1] == np.inf
+    assert (box.high[1:] == box.high[1]).all() and (box.low[1:] == 0.0).all()
+
+
+def test_an_empty_region_of_equal_classes_is_empty():
+    box = dfu.Polytope(np.ones((1, 4)), np.ones((1, 4)), [2.0], [1.0], True).ranges()
+    assert np.isneginf(box.high).all() and np.isposinf(box.low).all()

@@ -244,3 +244,12 @@ def test_predictions_that_the_source_never_has_are_no_estimate():
         print(monitor.target_prior)
     assert "none" in str(monitor)
     assert monitor.confint().shape == (2, 2)
+
+
+def test_many_classes_without_rows_have_one_interval():
+    rng = np.random.default_rng(0)
+    probs = np.full((15, 3000), 0.5 / 2999)
+    probs[np.arange(15), rng.integers(0, 3, 15)] = 0.5
+    monitor = dfu.shift_monitor(probs, rng.integers(0, 3, 15), rng=0).update(probs)
+    low, high = monitor.confint().T
+    assert (low[3:] == 0.0).all() and (high[3:] == high[3]).all() and high[3] <= 1.0

@@ -83,6 +83,7 @@ def test_every_form_of_the_same_rows_gives_the_same_sets(folder, capsys):
         frame.to_csv(f"{name}-comma.csv", sep=";", decimal=",", index=False)
         frame[frame.columns[::-1]].to_csv(f"{name}-order.csv", index=False)
         frame.to_csv(f"{name}-zip.csv.gz", index=False)
+        frame.to_csv(f"{name}-mac.csv", index=False, lineterminator="\r")
         frame.to_csv(f"{name}-bom.csv", index=False, encoding="utf-8-sig")
         frame.to_csv(f"{name}-wide.csv", index=False, encoding="utf-16")
         probs = frame.filter(like="prob_").to_numpy()
@@ -95,7 +96,7 @@ def test_every_form_of_the_same_rows_gives_the_same_sets(folder, capsys):
         files[name] = probs
     for form in (
         *("{}.tsv", "{}-comma.csv", "{}-zip.csv.gz", "{}-bom.csv"),
-        *("{}-wide.csv", "{}.npz"),
+        *("{}-wide.csv", "{}-mac.csv", "{}.npz"),
     ):
         assert run(source=form.format("source"), target=form.format("target")) == 0
         found = predictions()
@@ -229,6 +230,7 @@ HEAD = "label,prob_cat,prob_dog,prob_owl\n"
         ("label,prob_cat,prob_cat\ncat,1,0\n", "have every column once"),
         ("label,prob_cat\ncat,1\n", "two classes at least"),
         ('label,prob_cat,prob_dog\n"cat,1,0\n', "have 3 values in every row"),
+        ("x" * 200_000 + ",label\n", "begin with a line of column names"),
     ],
 )
 def test_bad_files_are_refused_in_a_sentence(folder, capsys, text, told):
@@ -248,6 +250,9 @@ def test_bad_files_are_refused_in_a_sentence(folder, capsys, text, told):
         ([], {"source": "latin.csv"}, "byte 0xfc in line 2"),
         ([], {"source": "cut.csv.gz"}, "damaged or cut"),
         (["-o", "no/such/page.html"], {}, "'--output' parameter"),
+        (["-o", ""], {}, "'--output' parameter"),
+        (["-o", "."], {}, "'--output' parameter"),
+        (["--encoding", "punycode"], {}, "punycode text"),
         (["-o", "source.csv"], {}, "neither read nor written besides"),
         (["--predictions", "report.html"], {}, "must end with .csv"),
         (["--json", "report.html"], {}, "neither read nor written besides"),
