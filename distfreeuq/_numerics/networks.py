@@ -277,6 +277,7 @@ def fit_network(
     dropout: float = 0.0,
     held_out: float = 0.15,
     patience: int = 20,
+    tolerance: float = 0.0,
     standardize: bool = True,
 ) -> Training:
     """Train a classifier with one hidden layer, and stop when it no longer improves.
@@ -302,6 +303,9 @@ def fit_network(
         then all epochs are run and the last network is returned.
     patience : int
         Epochs without a smaller held-out loss after which training ends.
+    tolerance : float, default 0
+        By how much the mean loss must be smaller to be worth waiting for. Where classes
+        are told apart perfectly it would fall for ever.
     standardize : bool
 
     Examples
@@ -331,6 +335,7 @@ def fit_network(
     adam = Adam(parameters, learning_rate)
     best = Parameters(*(p.copy() for p in parameters))
     best_epoch, best_loss = 0, np.inf
+    gained, gained_loss = 0, np.inf  # of the last gain that is worth waiting for
     train_loss: list[float] = []
     held_out_loss: list[float] = []
     for epoch in range(1, n_epochs + 1):
@@ -346,12 +351,15 @@ def fit_network(
             continue
         outputs = forward(parameters, rows[held])[1]
         now = softmax_loss(outputs, labels[held], weights[held], loss)[0]
-        held_out_loss.append(now / float(weights[held].sum()))
+        now /= float(weights[held].sum())
+        held_out_loss.append(now)
         if now < best_loss:
             best_epoch, best_loss = epoch, now
             for kept, value in zip(best, parameters, strict=True):
                 kept[...] = value
-        elif epoch - best_epoch >= patience:
+        if now < gained_loss - tolerance:
+            gained, gained_loss = epoch, now
+        elif epoch - gained >= patience:
             break
     if n_held == 0:
         best = parameters

@@ -59,9 +59,12 @@ def _facts(result: CovariateShiftCalibrationResult) -> list[tuple[str, str]]:
         ("Classes", str(len(result.classes))),
     ]
     if result.feature_map is not None:
-        fmap = result.feature_map
-        accuracies = f"{fmap.accuracy_before:.3f}, {fmap.accuracy_after:.3f}"
-        facts.append(("Discriminator of x, psi(x)", accuracies))
+        before, after = result.feature_map.auc_before, result.feature_map.auc_after
+        if before is not None and after is not None:
+            facts += [
+                (f"AUC of {of}", f"{auc.estimate:.3f} {interval(auc.low, auc.high, 3)}")
+                for of, auc in (("x", before), ("psi(x)", after))
+            ]
     if result.rows.weights_from == "none":
         return facts
     facts += [

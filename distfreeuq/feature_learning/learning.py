@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
@@ -19,24 +17,16 @@ from distfreeuq._base.progress import progress_bar
 from distfreeuq._base.random_streams import stream
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.blas import on_one_blas_thread
-from distfreeuq._numerics.networks import (
-    Network,
-    as_network,
-    fit_network,
-)
+from distfreeuq._numerics.networks import as_network
 from distfreeuq._numerics.standardization import center_and_scale, unchanged
 from distfreeuq.density_ratios.data import Samples, read_labels, read_samples
 from distfreeuq.exceptions import TrainingStoppedWarning
-from distfreeuq.feature_learning.adversarial_training import (
-    AdversarialTraining,
-    domain_rows,
-)
+from distfreeuq.feature_learning.adversarial_training import AdversarialTraining
 from distfreeuq.feature_learning.data import TrainingOptions, read_training_options
+from distfreeuq.feature_learning.fresh_discriminators import judge
 from distfreeuq.feature_learning.results import FeatureMapResult
 from distfreeuq.guarantees import NoGuarantee
 
-_TESTED = 0.25
-"""Share of the rows on which discriminators are judged."""
 _REASON = (
     "features that look alike in source and target can still mean different labels; "
     "that the label given the features has the same law in both is an assumption, and "
@@ -123,10 +113,14 @@ def indistinguishable_features(
     The map is one layer, psi(x) = max(0, A'x + a). A linear classifier on psi(x) and a
     discriminator with one hidden layer on psi(x) are trained together with it, by
     minibatches and Adam [1]_, [2]_; the gradient that reaches psi from the
-    discriminator is multiplied by minus `reversal`. Then psi is kept and a
-    discriminator is trained anew on it, which is what the summary's accuracies are
-    about: one that was fooled during training says little, as a fresh one often still
-    tells the domains apart.
+    discriminator is multiplied by minus `reversal`. Then psi is kept and fresh
+    discriminators are trained on it, and others on x, with `n_hidden_discriminator`
+    units and settings of their own, until they no longer improve: what they tell is a
+    property of psi(x) and of x, however short the training was. The summary's areas
+    under the curve are theirs: a discriminator that was fooled during training says
+    little, as a fresh one often still tells the domains apart. Rows are judged by
+    discriminators that have not seen them (three folds in turn), but psi was trained on
+    all of them: new rows may be told apart better.
 
     The divergence of two laws shrinks under any map, so that weights on psi(x) vary
     less than on x. Whether they are the right weights is another question: the label
@@ -213,8 +207,9 @@ def fit_feature_map(
     network = as_network(training.classifier, center, scale)
     plain = as_network(training.classifier, *unchanged(both.shape[1]))
     judges = stream(rng, "split", "indistinguishable_features")
-    before = _judge(both, n_source, options, judges)
-    after = _judge(plain.hidden(both), n_source, options, judges)
+    n_judge = options.n_hidden_discriminator
+    before = judge(both, n_source, n_judge, judges)
+    after = judge(plain.hidden(both), n_source, n_judge, judges)
     decisions = plain.logits(both[:n_source]).argmax(axis=1)
     if stopped is not None:
         warn_user(
@@ -238,7 +233,9 @@ def fit_feature_map(
         source_accuracy=float((decisions == labels).mean()),
         accuracy_before=before.accuracy,
         accuracy_after=after.accuracy,
-        n_tested=after.n_tested,
+        auc_before=before.auc,
+        auc_after=after.auc,
+        n_tested=both.shape[0],
         reversal=options.reversal,
         dropout=options.dropout,
         stop_below=options.stop_below,
@@ -264,37 +261,3 @@ def _train(
         if confident == options.patience:
             return np.array(losses), epoch
     return np.array(losses), None
-
-
-class _Judgement(NamedTuple):
-    network: Network
-    accuracy: float
-    n_tested: int
-
-
-def _judge(
-    rows: FloatMatrix, n_source: int, options: TrainingOptions, rng: np.random.Generator
-) -> _Judgement:
-    """Train a discriminator on most rows and return its accuracy on the others."""
-    domains, _ = domain_rows(n_source, rows.shape[0])
-    tested = np.zeros(rows.shape[0], dtype=np.bool_)
-    for members in (np.flatnonzero(domains == 1), np.flatnonzero(domains == 0)):
-        n_drawn = max(1, round(_TESTED * members.size))
-        tested[rng.permutation(members)[:n_drawn]] = True
-    trained = ~tested
-    _, balance = domain_rows(int(domains[trained].sum()), int(trained.sum()))
-    fitted = fit_network(
-        rows[trained],
-        domains[trained],
-        n_outputs=2,
-        n_hidden=options.n_hidden_discriminator,
-        rng=rng,
-        sample_weight=balance,
-        dropout=options.dropout,
-        batch_size=2 * options.batch_size,
-        learning_rate=options.learning_rate,
-        n_epochs=options.n_epochs,
-    )
-    right = (fitted.network.log_odds(rows[tested]) > 0.0) == (domains[tested] == 1)
-    accuracy = 0.5 * sum(float(right[domains[tested] == s].mean()) for s in (0, 1))
-    return _Judgement(fitted.network, accuracy, int(tested.sum()))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import special
@@ -24,6 +25,7 @@ from distfreeuq._base.stored_state import (
 )
 from distfreeuq._numerics.networks import Network
 from distfreeuq.density_ratios.data import read_new_rows
+from distfreeuq.density_ratios.diagnostics import Auc
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.results import Result
 
@@ -60,10 +62,14 @@ class FeatureMapResult(Result):
     source_accuracy : float
         Accuracy of the classifier on the source rows that it was trained on.
     accuracy_before, accuracy_after : float
-        Accuracy of discriminators trained on x and on psi(x), on rows that they have
-        not seen: mean over source and target rows, 0.5 without difference.
+        Accuracy of fresh discriminators trained on x and on psi(x), on rows that they
+        have not seen: mean over source and target rows, 0.5 without difference.
+    auc_before, auc_after : Auc or None
+        Areas under the curve of the same discriminators on the same rows, each with
+        ``estimate``, ``low`` and ``high``, a 95% interval in the limit of many rows.
+        None in files that early versions wrote.
     n_tested : int
-        Rows that these two accuracies were measured on.
+        Rows that all this was measured on.
     reversal, dropout, stop_below : float
     warm_up, discriminator_steps : int
         Options as given.
@@ -98,6 +104,8 @@ class FeatureMapResult(Result):
     source_accuracy: float
     accuracy_before: float
     accuracy_after: float
+    auc_before: Auc | None
+    auc_after: Auc | None
     n_tested: int
     reversal: float
     dropout: float
@@ -120,6 +128,8 @@ class FeatureMapResult(Result):
         "source_accuracy": proportion(nan=True),
         "accuracy_before": proportion(nan=True),
         "accuracy_after": proportion(nan=True),
+        "auc_before": maybe(part(Auc)),
+        "auc_after": maybe(part(Auc)),
         "n_tested": count(),
         "reversal": real(),
         "dropout": real(),
@@ -128,6 +138,11 @@ class FeatureMapResult(Result):
         "discriminator_steps": count(),
         "guarantee": part(NoGuarantee),
     }
+
+    @staticmethod
+    def _added(fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what early files of this format lack."""
+        return {"auc_before": None, "auc_after": None}
 
     def _validate_state(self) -> None:
         hidden, outputs = self.network.output_weight.shape

@@ -8,10 +8,12 @@ import numpy as np
 
 from distfreeuq._base import printing
 from distfreeuq._base.printing import Table, number
+from distfreeuq._base.rounding import interval, upper
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
+    from distfreeuq.density_ratios.diagnostics import Auc
     from distfreeuq.feature_learning.results import FeatureMapResult
 
 _SHOWN_EPOCHS = 10
@@ -29,8 +31,11 @@ def summarize_feature_map(result: FeatureMapResult) -> Summary:
         for epoch, of_labels, of_domains in frame.to_numpy()[shown.astype(int)]
     ]
     accuracies = [
-        ["x", str(len(result.features)), number(result.accuracy_before, 3)],
-        ["psi(x)", str(result.n_hidden), number(result.accuracy_after, 3)],
+        [what, str(columns), number(accuracy, 3), *_area(auc)]
+        for what, columns, accuracy, auc in (
+            ("x", len(result.features), result.accuracy_before, result.auc_before),
+            ("psi(x)", result.n_hidden, result.accuracy_after, result.auc_after),
+        )
     ]
     facts = [
         ("Source rows", str(result.n_source)),
@@ -51,9 +56,10 @@ def summarize_feature_map(result: FeatureMapResult) -> Summary:
         ),
         (
             "Discriminators",
-            "trained anew on x and on the finished psi(x), and judged on "
-            f"{result.n_tested} rows that they, though not the map, have not seen. "
-            "0.5 is chance.",
+            "trained anew on x and on the finished psi(x), until they no longer "
+            f"improved, and judged on {result.n_tested} rows that they, though not the "
+            "map, have not seen; 0.5 is chance. The 95% intervals are DeLong's with "
+            "twice the variance (asymptotic: no claim at a given sample size).",
         ),
         ("Reading", _reading(result)),
     ]
@@ -70,20 +76,37 @@ def summarize_feature_map(result: FeatureMapResult) -> Summary:
         facts,
         [
             Table(["epoch", "classifier loss", "discriminator loss"], curves),
-            Table(["discriminator of", "columns", "accuracy"], accuracies),
+            Table(
+                ["discriminator of", "columns", "accuracy", "AUC", "95% interval"],
+                accuracies,
+            ),
         ],
         [*notes, *printing.guarantee_notes(result.guarantee)],
     )
 
 
+def _area(auc: Auc | None) -> list[str]:
+    if auc is None:
+        return ["", ""]
+    return [number(auc.estimate, 3), interval(auc.low, auc.high, 3)]
+
+
 def _reading(result: FeatureMapResult) -> str:
-    """Return what the two accuracies say together, in words."""
-    error = 1.0 / np.sqrt(result.n_tested)  # two standard errors at chance
-    after = result.accuracy_after
-    if after <= 0.5 + error:
-        return "no difference of source and target is found in psi(x)."
-    if after >= result.accuracy_before - error:
-        same = "source and target are told apart in psi(x) as well as in x: "
+    """Return what the two areas under the curve say together, in words."""
+    before, after = result.auc_before, result.auc_after
+    if before is None or after is None:
+        return (
+            "the discriminators of this early file were trained as long as the map, "
+            "which can be too short: nothing is concluded from them. Fit again."
+        )
+    if after.low <= 0.5:
+        return (
+            "no difference of source and target is found in psi(x), on rows that the "
+            f"map was trained on; an AUC up to {upper(after.high, 3)} is not "
+            "excluded."
+        )
+    if after.high >= before.low:
+        same = "source and target are told apart in psi(x) about as well as in x: "
         if result.discriminator_loss[-1] > _FOOLED:
             return same + "the training fooled its own discriminator, not a fresh one."
         return same + "the features did not learn to hide the difference."

@@ -40,9 +40,8 @@ def feature_learning_losses(fit: FeatureMapResult, *, ax: Axes | None = None) ->
     ax = loss_curves(curves, what="mean NLL of the training rows", ax=ax)
     ax.axhline(np.log(2.0), **NOMINAL)
     ax.set_ylim(bottom=0.0)
-    ax.set_title(
-        f"Discriminators of x: accuracy {fit.accuracy_before:.2f}, of psi(x): "
-        f"{fit.accuracy_after:.2f}",
-        fontsize="medium",
-    )
+    before, after = fit.auc_before, fit.auc_after
+    if before is not None and after is not None:
+        areas = f"AUC {before.estimate:.2f}, of psi(x): {after.estimate:.2f}"
+        ax.set_title(f"Fresh discriminators of x: {areas}", fontsize="medium")
     return ax

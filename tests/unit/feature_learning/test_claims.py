@@ -1,4 +1,4 @@
-"""What learnt features claim: nothing; and how their table reads two accuracies."""
+"""What learnt features claim: nothing; and how their table reads two areas."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from distfreeuq.density_ratios.diagnostics import Auc
 from distfreeuq.feature_learning.summary import _reading
 from tests.unit.claims import assert_claims_nothing
 from tests.unit.feature_learning.test_learning import fit, shifted
@@ -21,23 +22,39 @@ def test_nothing_is_claimed():
     )
 
 
-TOLD = "source and target are told apart in psi(x) as well as in x: "
+TOLD = "source and target are told apart in psi(x) about as well as in x: "
+NONE = (
+    "no difference of source and target is found in psi(x), on rows that the map was "
+    "trained on; an AUC up to {} is not excluded."
+)
 READINGS = [
-    (0.9, 0.55, 0.6, "no difference of source and target is found in psi(x)."),
-    (0.9, 0.45, 0.6, "no difference of source and target is found in psi(x)."),
+    ((0.88, 0.93), (0.45, 0.55), 0.6, NONE.format("0.550")),
+    ((0.88, 0.93), (0.499, 0.7), 0.6, NONE.format("0.700")),
     (
-        0.9,
-        0.85,
+        (0.88, 0.93),
+        (0.81, 0.89),
         0.6,
         f"{TOLD}the training fooled its own discriminator, not a fresh one.",
     ),
-    (0.9, 0.85, 0.1, f"{TOLD}the features did not learn to hide the difference."),
     (
-        0.9,
-        0.7,
+        (0.88, 0.93),
+        (0.81, 0.89),
+        0.1,
+        f"{TOLD}the features did not learn to hide the difference.",
+    ),
+    (
+        (0.88, 0.93),
+        (0.7, 0.8),
         0.6,
         "source and target are harder to tell apart in psi(x) than in x, "
         "but not impossible: weights still have work to do.",
+    ),
+    (
+        None,
+        None,
+        0.6,
+        "the discriminators of this early file were trained as long as the map, "
+        "which can be too short: nothing is concluded from them. Fit again.",
     ),
 ]
 
@@ -45,9 +62,8 @@ READINGS = [
 @pytest.mark.parametrize(("before", "after", "loss", "text"), READINGS)
 def test_readings(before, after, loss, text):
     result = SimpleNamespace(
-        n_tested=100,
-        accuracy_before=before,
-        accuracy_after=after,
+        auc_before=None if before is None else Auc(0.9, *before),
+        auc_after=None if after is None else Auc(0.85, *after),
         discriminator_loss=np.array([0.7, loss]),
     )
     assert _reading(result) == text
