@@ -30,6 +30,9 @@ MEASURED = "what was measured, and is no promise: vignette 6"
 DESCRIBES = "describes the data or the computation, and promises nothing of other rows"
 
 ENTRIES = (
+    # --------------------------------------------------------------- learnt features
+    Entry(r"95% intervals are DeLong's with twice the variance", ("auc-interval",)),
+    Entry(r"an AUC up to [\d.]+ is not excluded", ("auc-interval",)),
     # --------------------------------------------------------------- prediction sets
     Entry(
         r"P\(Y in C\(X\)\) >= [\d.]+ for a new row, in finite samples",
