@@ -46,8 +46,9 @@ def population(data_folder, name):
 
 def draw(rng, probs, labels, prior, size):
     classes = rng.choice(prior.size, p=prior, size=size)
-    rows = [np.flatnonzero(labels == k) for k in range(prior.size)]
-    chosen = np.array([rng.choice(rows[k]) for k in classes])
+    order, counts = np.argsort(labels, kind="stable"), np.bincount(labels)
+    place = (rng.random(size) * counts[classes]).astype(np.int64)
+    chosen = order[(np.cumsum(counts) - counts)[classes] + place]
     return probs[chosen], classes
 
 
