@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 FOLDER = Path(__file__).parents[2] / "vignettes"
-VIGNETTES = sorted(FOLDER.glob("0*.md"))
+VIGNETTES = sorted(FOLDER.glob("[0-9]*.md"))
 
 _BLOCK = re.compile(
     r"^```(?P<head>[^\n`]*)\n(?P<body>.*?)^```", re.MULTILINE | re.DOTALL
