@@ -22,10 +22,12 @@ from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import generator_of
 from distfreeuq._base.stored_state import State, count, floats, real, require
 from distfreeuq._numerics.blas import on_one_blas_thread
+from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.row_sums import column_sums
 from distfreeuq.label_shift.bcts import FLOOR, BiasCorrectedTemperature
 from distfreeuq.label_shift.class_matrix import TakingPart
 from distfreeuq.label_shift.data import Samples
+from distfreeuq.label_shift.inference.moment_estimate import inverse_matrix
 
 # Sets of labels that are drawn, and from so many source rows on, fewer of them.
 _N_DRAWS, _MANY_ROWS, _FEWER_DRAWS = 199, 20_000, 99
@@ -38,6 +40,9 @@ _DECIMALS = 6
 
 # Draws that differ by less, relatively, count as equal.
 _TIED = 1e-9
+
+# Classes of a row that are tried one after the other when a label is drawn.
+_ONE_BY_ONE = 8
 
 # So many drawn labels are in memory at a time.
 _AT_A_TIME = 1 << 20
@@ -135,7 +140,7 @@ def compare_estimates(
     if before is not None:
         gradient = np.vstack([counts / n - mean[:, None], of_slope / n])
         scores -= sums.of_calibration() @ gradient
-    gaps = -np.linalg.pinv(sums.moment_matrix(), rcond=1e-10) @ scores
+    gaps = -inverse_matrix(sums.moment_matrix(), 1e-10) @ scores
     lengths = (gaps**2).sum(axis=0)
     above = int((lengths[1:] >= lengths[0] * (1.0 - _TIED)).sum())
     gap = few.vector(gaps[:, 0].copy())
@@ -167,22 +172,26 @@ class _Sums:
         mean: FloatArray,
     ) -> None:
         self.g, self.before, self.w, self.mean = g, before, w, mean
-        n, k = g.shape
-        self._moments = np.zeros((k, k))
+        n = len(g)
+        expected = g @ w
+        per_row = np.divide(1.0, expected, out=np.zeros(n), where=expected > 0)
+        self._moments = w[:, None] * gram(g, np.sqrt(per_row))
+        if before is not None:
+            self._add_scores_of_calibration()
+
+    def _add_scores_of_calibration(self) -> None:
+        n, k = self.g.shape
         self._by_bias, self._by_slope = np.zeros((k, k)), np.zeros(k)
         self._information = np.zeros((k + 1, k + 1))
+        self._information[:-1, :-1] = -gram(self.g)
         step = max(1, _AT_A_TIME // k)
         for start in range(0, n, step):
             block = _Block(self, slice(start, start + step))
-            self._moments += block.posterior.T @ block.g
-            if before is None:
-                continue
             # covariance of e and the label's indicators, given x
-            tilt = block.g * (w - block.expected[:, None])
+            tilt = block.g * (self.w - block.expected[:, None])
             self._by_bias += block.posterior.T @ tilt
             logs = block.centred_logs
             self._by_slope += block.posterior.T @ (tilt * logs).sum(axis=1)
-            self._information[:-1, :-1] -= block.g.T @ block.g
             self._information[:-1, -1] += (block.g * logs).sum(axis=0)
             self._information[-1, -1] += float((block.g * logs**2).sum())
 
@@ -208,12 +217,14 @@ def _draw(g: FloatMatrix, generator: np.random.Generator, size: int) -> IntMatri
     u = generator.random((len(g), size)) * upper[:, -1:]
     place: IntMatrix = np.zeros(u.shape, dtype=np.int64)
     row, column = np.nonzero(u > upper[:, :1])
-    # the others are found one class at a time, while there are any
+    # the others are found one class at a time, and where many are likely by bisection
     level = 0
-    while row.size:
+    while row.size and level < _ONE_BY_ONE:
         level += 1
         place[row, column] = level
         further = u[row, column] > upper[row, level]
         row, column = row[further], column[further]
+    for i in np.unique(row):
+        place[i] = upper[i].searchsorted(u[i])
     labels: IntArray = np.take_along_axis(order, place, axis=1)
     return labels

@@ -416,25 +416,28 @@ def _invert(conditional: FloatMatrix, here: BoolArray) -> tuple[FloatMatrix, Boo
     present = np.flatnonzero(here)
     square = np.ix_(present, present)
     part = conditional[square]
-    inverse[square] = _inverse_matrix(part)
+    inverse[square] = inverse_matrix(part)
     gap = np.abs(inverse[square] @ part - np.eye(present.size)).max(axis=1)
     told[present] = gap < _TOLD
     return inverse, told
 
 
-def _inverse_matrix(matrix: FloatMatrix) -> FloatMatrix:
-    """Return the inverse; the pseudo-inverse, which costs more, if singular."""
+def inverse_matrix(matrix: FloatMatrix, rank: float = _RANK) -> FloatMatrix:
+    """Return the inverse; the pseudo-inverse, which costs more, if singular.
+
+    `rank` is the share of the largest singular value below which others are none.
+    """
     if np.abs(matrix).max(initial=0.0) < _NO_MASS:
         return np.zeros_like(matrix)
     try:
         inverse = np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
-        return np.linalg.pinv(matrix, rcond=_RANK)
+        return np.linalg.pinv(matrix, rcond=rank)
     with np.errstate(over="ignore"):  # beyond the floats is no better than singular
         condition = np.abs(matrix).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max()
-    if condition < 1.0 / _RANK:
+    if condition < 1.0 / rank:
         return inverse
-    return np.linalg.pinv(matrix, rcond=_RANK)
+    return np.linalg.pinv(matrix, rcond=rank)
 
 
 def _sums_of_phi(
@@ -442,12 +445,12 @@ def _sums_of_phi(
 ) -> tuple[FloatMatrix, FloatMatrix, FloatMatrix]:
     """Return sums (k, j) of phi_k^2 over class j, of phi_k g_j and of phi_k^2 g_j."""
     k = g.shape[1]
-    in_classes, first, second = np.zeros((3, k, k))
+    in_classes, second = np.zeros((2, k, k))
+    first = to_phi @ gram(g, np.sqrt(scale))
     for start in range(0, g.shape[0], _BLOCK):
         rows = slice(start, start + _BLOCK)
         block = g[rows].astype(np.float64, copy=False)
         phi = (block * scale[rows, None]) @ to_phi.T
-        first += phi.T @ block
         phi *= phi
         second += phi.T @ block
         in_classes += class_sums(phi, np.ascontiguousarray(labels[rows]), None)
