@@ -149,8 +149,8 @@ def label_shift_conformal(
     - known weights: coverage >= 1 - alpha in finite samples (Theorem 2 of [1]_, an
       instance of [2]_);
     - estimated weights: in the limit (Corollary 1, without its no-jump assumption), or
-      with ``independent=True`` at least 1 - alpha - TV(q_hat, q) with the total
-      variation bounded from the region of the weights;
+      with ``independent=True`` at least 1 - alpha - TV(q_hat, q), with the total
+      variation bounded from counted predictions at every sample size;
     - ``robust=True``: coverage >= 1 - alpha - delta with estimated weights. From the
       predicted classes, the target's proportions are below caps with probability
       1 - delta; taken is the largest threshold over all proportions below them. It

@@ -254,11 +254,12 @@ def fit_confusion(
 
     covariance: FloatMatrix | None = None
     if soft:
-        grams, target_gram = None, None
+        target_gram = None
         if not isinstance(confusion.joint, ClassMatrix):
             target_gram = gram(samples.probs_target)
-            grams = gram(samples.probs), target_gram
-        test = compare_means(samples.probs, samples.probs_target, grams=grams)
+        test = compare_means(
+            samples.probs, samples.probs_target, grams=(None, target_gram)
+        )
         moments = moments_of_predictions(samples, target_gram)
         if unregularized is not None and target_gram is not None:
             covariance = soft_covariance(

@@ -162,9 +162,11 @@ def fit_mlls(
     fit, p, weight = solution.fit, solution.source_prior, solution.weight
 
     few = TakingPart.if_few((p > 0) | (samples.class_counts > 0))
+    source_gram = gram(few.columns(calibrated.probs))
     curvature, spread = _curvature_and_spread(
-        few, samples, solution, calibration, prior_from
+        few, samples, solution, source_gram, calibration, prior_from
     )
+    raw_gram = source_gram if calibration is None and few.classes is None else None
     flat = np.ones(p.size, dtype=bool)
     flat[slice(None) if few.classes is None else few.classes] = curvature.flat
     at_zero = _slope_at_zero(few.of(fit.prior), curvature, few.of(p))
@@ -197,7 +199,9 @@ def fit_mlls(
         prior_from=prior_from,
         calibration=calibration,
         samples=samples,
-        shift_test=compare_means(samples.probs, samples.probs_target),
+        shift_test=compare_means(
+            samples.probs, samples.probs_target, grams=(raw_gram, None)
+        ),
         calibration_test=compare_estimates(samples, calibrated, calibration, weight),
         notes=tuple(note for _, note in notes),
         guarantee=guarantees.moment_equations(),
@@ -208,12 +212,14 @@ def _curvature_and_spread(
     few: TakingPart,
     samples: Samples,
     solution: LikelihoodSolution,
+    source_gram: FloatMatrix,
     calibration: BiasCorrectedTemperature | None,
     prior_from: str,
 ) -> tuple[LikelihoodCurvature, FloatMatrix]:
     """Return the likelihood's curvature and the covariance of the weights (J, J).
 
-    Both are of the classes that take part: the others have prior and weight zero.
+    Both are of the classes that take part, as `source_gram` is, the sum of the source
+    rows' outer products: the others have prior and weight zero.
     """
     calibrated, p = solution.calibrated, solution.source_prior
     weight, confusion = solution.weight, solution.confusion
@@ -222,7 +228,6 @@ def _curvature_and_spread(
         p, weight = few.of(p), few.of(weight)
         confusion = confusion.of_classes(few)
     curvature = curvature_at(calibrated.probs_target, weight, p)
-    source_gram = gram(calibrated.probs)
     if calibration is None:
         noise = prior_noise(confusion, source_gram, prior_from)
     else:

@@ -492,6 +492,10 @@ class LabelShiftResult(Result):
 
     def _prior_caps(self, delta: float) -> PriorCaps:
         """Return caps of the target's proportions, by the rows' predicted classes."""
+        return prior_caps(self._counted(), delta)
+
+    def _counted(self) -> Confusion:
+        """Return how often each class is predicted, whatever the estimate is from."""
         confusion, samples = self.confusion, self.samples
         if samples is not None:
             confusion = hard_confusion(
@@ -501,7 +505,7 @@ class LabelShiftResult(Result):
                 len(self.classes),
             )
         assert confusion is not None
-        return prior_caps(confusion, delta)
+        return confusion
 
     def _limit_law(self) -> LimitLaw:
         """Return the law that the moment estimate of the weights has in the limit."""

@@ -140,7 +140,7 @@ ENTRIES = (
     Entry(r"(union|largest) over (a|the) .*region", ("union-coverage",)),
     Entry(
         r"over the rows that the weights were estimated on",
-        ("total-variation-coverage",),
+        ("total-variation-coverage", "total-variation-of-counts"),
     ),
     Entry(
         r"each interval covers the sets' true coverage on its stratum",

@@ -45,7 +45,10 @@ PROVED = {
     "1.10)": ["rank-calibrated-coverage"],
     "by groups: Vovk, Gammerman & Shafer (2005) (theory page, 1.6)": ["group-coverage"],
     "Vovk (2012), Prop. 2a, union over groups": ["group-pac"],
-    "total variation (theory page, 4.1)": ["total-variation-coverage"],
+    "total variation (theory page, 4.1 and 4.13)": [
+        "total-variation-coverage",
+        "total-variation-of-counts",
+    ],
     "union sets (theory page, 4.2)": ["union-coverage"],
     "one direction (theory page, 4.10)": ["directional-coverage"],
     "Clopper and Pearson (1934) for caps of the proportions": ["prior-caps"],

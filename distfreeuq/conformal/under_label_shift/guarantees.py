@@ -15,6 +15,8 @@ from distfreeuq.conformal.data import CalibrationScores
 from distfreeuq.conformal.guarantees import BY_CLASS
 from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least, at_most
 from distfreeuq.label_shift.guarantees import moment_equations
+from distfreeuq.label_shift.inference.confusion_noise import total_variation_of_counts
+from distfreeuq.label_shift.inference.finite_sample_regions import exact_region
 from distfreeuq.label_shift.inference.prior_distance import total_variation_bound
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.results import LabelShiftResult
@@ -32,6 +34,9 @@ from distfreeuq.references import (
     TWO_SAMPLES,
     VOVK_2012,
 )
+
+# With so few classes the polytope of the weights may bound their error better.
+_FEW_CLASSES = 7
 
 _WEIGHTED = f"{TIBSHIRANI_2019} for weights; {PODKOPAEV_RAMDAS_2021}, Thm 2"
 
@@ -111,22 +116,11 @@ def in_the_limit(claim: Guarantee, alpha: float) -> Guarantee:
 def independent_weights(
     estimate: LabelShiftResult, alpha: float, delta: float
 ) -> Guarantee | NoGuarantee:
-    """Return the total-variation statement, its number filled in.
-
-    Half of delta goes to the region of the weights, half to the box of the source
-    prior.
-    """
+    """Return the total-variation statement, its number filled in."""
     nothing = _without_region(estimate)
     if nothing is not None:
         return nothing
-    region = estimate.region(delta / 2)
-    counts = np.asarray(estimate.source_counts)
-    low, high = unchecked.clopper_pearson(
-        counts, np.full(counts.shape, counts.sum()), delta / (2 * counts.size)
-    )
-    cost = total_variation_bound(np.asarray(estimate.label_weight), region, low, high)
-    lower = max(0.0, 1.0 - alpha - cost)
-    finite_sample = region.finite_sample and _finite_sample(estimate)
+    lower = max(0.0, 1.0 - alpha - _possible_error(estimate, delta))
     return Guarantee(
         statement=(
             f"with probability >= {at_least(1.0 - delta)} over the rows that the "
@@ -135,18 +129,31 @@ def independent_weights(
             f"{at_least(1.0 - alpha)} less the weights' possible error in total "
             "variation"
             + ("" if lower > 0 else " (vacuous: prefer label_conditional_conformal)")
-            + ("." if finite_sample else "")
+            + "."
         ),
         kind="marginal",
         lower=lower,
         confidence=1.0 - delta,
-        reference=f"{_WEIGHTED}; total variation (theory page, 4.1)",
-        assumptions=_all_needs(
-            _LABEL_SHIFT,
-            _of_the_weights(estimate),
-            (_INDEPENDENT,),
-        ),
-        finite_sample=finite_sample,
+        reference=f"{_WEIGHTED}; total variation (theory page, 4.1 and 4.13)",
+        assumptions=(*_LABEL_SHIFT, TWO_SAMPLES, FITTED_ELSEWHERE, _INDEPENDENT),
+    )
+
+
+def _possible_error(estimate: LabelShiftResult, delta: float) -> float:
+    """Return a bound of the weights' total variation, from counted predictions.
+
+    With few classes two ways have half of delta each, and the smaller number counts.
+    """
+    counted, used = estimate._counted(), np.asarray(estimate.label_weight)
+    if used.size > _FEW_CLASSES:
+        return total_variation_of_counts(counted, used, delta)
+    counts = np.asarray(estimate.source_counts)
+    box = unchecked.clopper_pearson(
+        counts, np.full(counts.shape, counts.sum()), delta / (4 * counts.size)
+    )
+    return min(
+        total_variation_of_counts(counted, used, delta / 2),
+        total_variation_bound(used, exact_region(counted, delta / 4), *box),
     )
 
 

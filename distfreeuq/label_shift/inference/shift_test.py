@@ -209,7 +209,7 @@ def compare_means(
     generator: np.random.Generator | None = None,
     n_draws: int = N_DRAWS,
     *,
-    grams: tuple[FloatMatrix, FloatMatrix] | None = None,
+    grams: tuple[FloatMatrix | None, FloatMatrix | None] = (None, None),
 ) -> ShiftTest:
     """Permutation test of equal mean predictions.
 
@@ -225,8 +225,8 @@ def compare_means(
     generator : numpy.random.Generator, optional
         By default one whose seed is made of the sums of the outputs.
     n_draws : int
-    grams : (ndarray (K, K), ndarray (K, K)), optional
-        Sums over the rows of f f', if they are known.
+    grams : (ndarray (K, K) or None, ndarray (K, K) or None)
+        Sums over the rows of f f' of both samples, where they are known.
     """
     n, m = probs.shape[0], probs_target.shape[0]
     sums = column_sums(probs, None), column_sums(probs_target, None)
@@ -237,9 +237,10 @@ def compare_means(
     if probs.shape[1] > max(MANY_CLASSES, n + m):
         squares, df = _squared_lengths_by_rows(probs, probs_target, mean)
     else:
-        grams = (gram(probs), gram(probs_target)) if grams is None else grams
-        covariance = (grams[0] + grams[1]) / (n + m) - np.outer(mean, mean)
-        floor = _RANK * float(np.trace(grams[0]) + np.trace(grams[1])) / (n + m)
+        of_source = gram(probs) if grams[0] is None else grams[0]
+        of_target = gram(probs_target) if grams[1] is None else grams[1]
+        covariance = (of_source + of_target) / (n + m) - np.outer(mean, mean)
+        floor = _RANK * float(np.trace(of_source) + np.trace(of_target)) / (n + m)
         squares, df = _squared_lengths(covariance[:-1, :-1], floor)
     method = "permutation, mean predictions"
     if df == 0:

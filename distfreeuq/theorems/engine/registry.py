@@ -32,6 +32,7 @@ FAMILIES = {
         "label-shift-coverage-limit",
         "union-coverage",
         "total-variation-coverage",
+        "total-variation-of-counts",
         "directional-coverage",
         "directional-pac",
         "combined-coverage",

@@ -10,6 +10,8 @@ import distfreeuq as dfu
 from distfreeuq import bounds, label_shift_conformal, scenarios
 from distfreeuq.conformal.pac_thresholds import stratified_pac_threshold
 from distfreeuq.conformal.thresholds import label_shift_thresholds, union_thresholds
+from distfreeuq.label_shift.confusion import hard_confusion
+from distfreeuq.label_shift.inference.confusion_noise import total_variation_of_counts
 from distfreeuq.label_shift.inference.prior_distance import (
     coverage_with_weights,
     total_variation,
@@ -221,19 +223,55 @@ def test_weights_in_another_order_of_classes_are_refused(toy):
         label_shift_conformal(*turned, other, classes=names[::-1], robust=True, rng=0)
 
 
-def test_the_weights_and_the_prior_have_half_of_delta_each(toy, estimate):
+def test_with_few_classes_two_bounds_of_the_error_have_half_of_delta_each(
+    toy, estimate
+):
     _, probs, labels, _, _ = toy
     fit = label_shift_conformal(
         probs, labels, estimate, independent=True, delta=0.3, rng=0
     )
     n, counts = labels.size, np.bincount(labels)
-    low, high = bounds.clopper_pearson(counts, n, 0.15 / 3)
-    cost = total_variation_bound(
-        estimate.label_weight, estimate.region(0.15), low, high
-    )
+    low, high = bounds.clopper_pearson(counts, n, 0.075 / 3)
+    used = estimate.label_weight
+    by_region = total_variation_bound(used, estimate.region(0.075), low, high)
+    by_counts = total_variation_of_counts(estimate.confusion, used, 0.15)
+    cost = min(by_region, by_counts)
     assert 0.0 < cost < 0.9
     assert fit.guarantee.lower == pytest.approx(0.9 - cost, abs=1e-12)
     assert fit.guarantee.confidence == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("n_classes", [4, 8])
+def test_the_error_of_the_weights_by_hand(n_classes):
+    """All predictions right, equal proportions: the inverse is the identity."""
+    each, n = 5000, 5000 * n_classes
+    labels = np.repeat(np.arange(n_classes), each)
+    confusion = hard_confusion(labels, labels, labels, n_classes)
+    delta = 0.06
+    found = total_variation_of_counts(confusion, np.ones(n_classes), delta)
+    p = 1.0 / n_classes
+    low, high = (
+        float(end) for end in bounds.clopper_pearson(each, n, 0.01 / n_classes)
+    )
+    right, _ = bounds.clopper_pearson(each, each, 0.01 / n_classes)
+    top = high / float(right) / low
+    # the largest mean of equal numbers is that number
+    log_sets = n_classes * np.log(2.0) + np.log(1 / 0.03)
+    linear = log_sets * max(top + 1.0, 2.0) / n / 3.0
+    noise = linear + np.sqrt(linear**2 + 2.0 * log_sets * (top / n + 1.0 / n))
+    log_labels, linear = np.log(2 / 0.01), np.log(2 / 0.01) * top / n / 3.0
+    of_labels = linear + np.sqrt(linear**2 + 2.0 * log_labels * (top - 1.0) / n)
+    off = max(high - p, p - low)
+    assert found == pytest.approx((noise * (high + off) / p + of_labels) / 2, abs=1e-12)
+    assert 0.0 < found < 0.1
+
+
+def test_nothing_is_known_of_the_error_without_rows_of_a_class():
+    labels = np.repeat([0, 1], 5000)
+    confusion = hard_confusion(labels, labels, labels, 3)
+    assert total_variation_of_counts(confusion, np.array([1.0, 1.0, 0.0]), 0.1) == 1.0
+    blind = hard_confusion(np.zeros_like(labels), labels, np.zeros_like(labels), 2)
+    assert total_variation_of_counts(blind, np.ones(2), 0.1) == 1.0
 
 
 def test_known_weights_have_no_upper_side_where_scores_tie(toy):
