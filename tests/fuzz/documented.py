@@ -42,6 +42,8 @@ NAN_BY_DESIGN: dict[str, str] = {
     r"PerformanceResult\.target_prior": "neither estimated nor given",
     r"PerformanceResult\.to_frame\[(source|estimate)\]": "no rows of a class",
     r"ShiftMonitor\.confint": "no proportions fit: more than label shift",
+    r"RiskMonitor\.risk": "before the first label",
+    r"WaitingRows\.found": "rows whose label has not come",
     r"SimulationResult\.(values|column)": "what the user's procedure returned",
     r"SimulationResult\.(to_frame|describe)\[.*\]": "of what the procedure returned",
 }
