@@ -57,6 +57,11 @@ def log_evidence_above(
     return np.asarray(np.logaddexp(chord, variance) - math.log(2.0))
 
 
+def _needed(alpha: float) -> float:
+    """Return log(1/alpha); no evidence is enough for the half of the least double."""
+    return -math.log(alpha) if alpha > 0.0 else math.inf
+
+
 def first_above(
     totals: FloatArray,
     spreads: FloatArray,
@@ -71,7 +76,7 @@ def first_above(
     best of all rates would be enough: of the first process it gives t KL(S/t, m), of
     the second a + V log(V / (a + V)) with a = S - t m.
     """
-    most = -math.log(alpha)
+    most = _needed(alpha)
     means = np.broadcast_to(mean, totals.shape)
     share = np.minimum(totals / n, 1.0)
     best = special.rel_entr(share, means) + special.rel_entr(1.0 - share, 1.0 - means)
@@ -96,7 +101,7 @@ def lower_ends(
     P(the running mean is ever below) <= alpha. Zero before the first row.
     """
     totals, n = np.asarray(totals, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    most = -math.log(alpha)
+    most = _needed(alpha)
     low = np.zeros(totals.shape)
     high = np.minimum(totals / np.maximum(n, 1.0), 1.0)
     for _ in range(_STEPS):

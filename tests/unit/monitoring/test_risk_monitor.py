@@ -252,3 +252,9 @@ def test_a_long_stream_keeps_a_bounded_record():
         part = slice(start, start + 4000)
         monitor.update(probs[part]).update_labels(labels[part])
     assert monitor.record.rows.size <= 512 and monitor.waiting.ids == ()
+
+
+def test_levels_whose_half_is_no_number_give_the_widest_interval():
+    monitor = dfu.risk_monitor(np.array([[0.9, 0.1]] * 9), [0] * 9, alpha=5e-324)
+    assert monitor.confint(5e-324).tolist() == [0.0, 1.0]
+    assert "nan" not in str(monitor)
