@@ -48,7 +48,10 @@ footer { margin-top: 2rem; border-top: 1px solid var(--line); padding-top: .75re
   body { padding: 1rem .9rem 2rem; }
   .notes > div { grid-template-columns: 1fr; }
   .facts { grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); }
-  th, td { padding: .3rem .5rem; } }
+  table { font-size: .82rem; }
+  th, td { padding: .3rem .4rem; }
+  /* a row keeps its name while its numbers are moved into view */
+  th:first-child { position: sticky; left: 0; background: var(--paper); } }
 @page { margin: 15mm; }
 @media print {
   :root { --ink: #000000; --paper: #ffffff; --soft: #444444; --line: #bbbbbb;
@@ -56,10 +59,12 @@ footer { margin-top: 2rem; border-top: 1px solid var(--line); padding-top: .75re
     --warn-card: #ffffff; --sure: #000000; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   nav { display: none; }
+  .facts { grid-template-columns: repeat(4, 1fr); gap: .4rem 1rem; }
+  .notes > div { grid-template-columns: 6.5rem 1fr; }
   .wide { overflow: visible; }
   table { font-size: 8.5pt; }
   th, td { white-space: normal; padding: .15rem .4rem; }
   pre { white-space: pre-wrap; border: 1px solid var(--line); }
-  figure, tr, .notes > div, .facts > div { break-inside: avoid; }
+  figure, table, tr, .notes > div, .facts > div { break-inside: avoid; }
   h2, h3 { break-after: avoid; } }
 """
