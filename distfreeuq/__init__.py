@@ -96,6 +96,7 @@ from distfreeuq.feature_learning import FeatureMapResult, indistinguishable_feat
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.label_shift import (
     Box,
+    GoodnessOfFitTest,
     LabelShiftResult,
     Polytope,
     ShiftTest,
@@ -144,6 +145,7 @@ __all__ = [
     "EmptyBinWarning",
     "FeatureMapResult",
     "FitAtBoundWarning",
+    "GoodnessOfFitTest",
     "GroupedConformalResult",
     "GroupwiseResult",
     "Guarantee",

@@ -44,6 +44,7 @@ from distfreeuq.label_shift.linear_solution import (
     normalize,
     solve,
 )
+from distfreeuq.label_shift.output_cells import count_cells
 from distfreeuq.label_shift.regularized_solution import (
     default_regularization,
     regularized_weights,
@@ -231,12 +232,13 @@ def fit_confusion(
     soft = predictions is None
     if predictions is None:
         confusion = soft_confusion(samples.probs, samples.labels, samples.probs_target)
-        counts = samples.class_counts
+        counts, said = samples.class_counts, None
     else:
         confusion = hard_confusion(
             predictions.of_source, samples.labels, predictions.of_target, len(classes)
         )
         counts = samples.class_counts
+        said = predictions.of_source, predictions.of_target
     prior = counts / confusion.n
     shape = invertibility(confusion)
     unregularized = solve(confusion, singular=shape.singular)
@@ -290,6 +292,9 @@ def fit_confusion(
         calibration=None,
         samples=samples if soft else None,
         shift_test=test,
+        output_cells=count_cells(
+            samples.probs, samples.labels, samples.probs_target, said
+        ),
         calibration_test=None,
         notes=tuple(_notes(confusion, shape, raw, counts, classes)),
         guarantee=guarantees.norm_ball() if soft else guarantees.exact_cells(),

@@ -79,6 +79,7 @@ def fit_known(p: FloatArray, q: FloatArray, classes: Classes) -> LabelShiftResul
         calibration=None,
         samples=None,
         shift_test=None,
+        output_cells=None,
         calibration_test=None,
         notes=(),
         guarantee=NoGuarantee(

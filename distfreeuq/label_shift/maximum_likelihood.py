@@ -43,6 +43,7 @@ from distfreeuq.label_shift.likelihood_solution import (
     solve_likelihood,
 )
 from distfreeuq.label_shift.linear_solution import invertibility
+from distfreeuq.label_shift.output_cells import count_cells
 from distfreeuq.label_shift.results import (
     TABLE_ALPHA,
     LabelShiftResult,
@@ -202,6 +203,7 @@ def fit_mlls(
         shift_test=compare_means(
             samples.probs, samples.probs_target, grams=(raw_gram, None)
         ),
+        output_cells=count_cells(samples.probs, samples.labels, samples.probs_target),
         calibration_test=compare_estimates(samples, calibrated, calibration, weight),
         notes=tuple(note for _, note in notes),
         guarantee=guarantees.moment_equations(),

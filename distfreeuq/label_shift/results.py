@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
@@ -55,6 +56,10 @@ from distfreeuq.label_shift.inference.finite_sample_regions import (
     exact_region,
     norm_region,
 )
+from distfreeuq.label_shift.inference.goodness_of_fit import (
+    GoodnessOfFitTest,
+    compare_with_mixtures,
+)
 from distfreeuq.label_shift.inference.hausman_test import HausmanTest, compare_estimates
 from distfreeuq.label_shift.inference.limiting_law import (
     LimitLaw,
@@ -83,6 +88,11 @@ from distfreeuq.label_shift.inference.shift_test import (
     ShiftTest,
     compare_counts,
     compare_means,
+)
+from distfreeuq.label_shift.output_cells import (
+    MOST_CLASSES,
+    OutputCells,
+    count_cells,
 )
 from distfreeuq.label_shift.posterior import check_and_reweight, reweight
 from distfreeuq.results import Result
@@ -178,6 +188,9 @@ class LabelShiftResult(Result):
         you use it.
     shift_test : ShiftTest or None
         What `test` returns.
+    output_cells : OutputCells or None
+        Counts of which `goodness_of_fit` is made; None for known priors, more than 200
+        classes with source rows, and counted predictions in files of early releases.
     calibration_test : HausmanTest or None
         MLLS: do the source's labels agree with the (calibrated) probabilities?
     notes : tuple of str
@@ -214,6 +227,7 @@ class LabelShiftResult(Result):
     calibration: BiasCorrectedTemperature | None
     samples: Samples | None
     shift_test: ShiftTest | None
+    output_cells: OutputCells | None
     calibration_test: HausmanTest | None
     notes: tuple[str, ...]
     guarantee: Guarantee | NoGuarantee
@@ -238,6 +252,7 @@ class LabelShiftResult(Result):
         "calibration": part_or_none(BiasCorrectedTemperature, same="K"),
         "samples": part_or_none(Samples, same="K"),
         "shift_test": part_or_none(ShiftTest),
+        "output_cells": part_or_none(OutputCells),
         "calibration_test": part_or_none(HausmanTest, same="K"),
         "notes": several(text()),
         "guarantee": part(Guarantee, NoGuarantee),
@@ -249,6 +264,15 @@ class LabelShiftResult(Result):
         if self.samples is not None:
             shape = (len(self.samples.probs), len(self.samples.probs_target))
             require(shape == (self.n, self.m), "the rows that were counted")
+
+    @staticmethod
+    def _added(fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what early files lack: counted anew if the rows are kept."""
+        samples = fields["samples"]
+        if samples is None:
+            return {"output_cells": None}
+        of = samples.probs, samples.labels, samples.probs_target
+        return {"output_cells": count_cells(*of)}
 
     def __repr__(self) -> str:
         """Return one line."""
@@ -554,6 +578,33 @@ class LabelShiftResult(Result):
             return self.shift_test
         generator = None if rng is None else stream(rng, "bootstrap", args.caller)
         return _shift_test(self.confusion, self.samples, generator, n_draws)
+
+    def goodness_of_fit(self) -> GoodnessOfFitTest:
+        """Is it label shift at all? Test that the target mixes the source's classes.
+
+        Returns
+        -------
+        GoodnessOfFitTest
+            ``.p_value``, and the statistics that it is made of. Rows are counted in
+            cells of predicted class and confidence, at the quartiles of both samples
+            together; probabilities are the classifier's own, and need not be
+            calibrated.
+
+        Notes
+        -----
+        Under label shift, whatever the proportions, P(p <= a) <= a in the limit of many
+        rows. A small p-value refutes label shift, and with it the weights and all that
+        is made of them. A large one does not show it: few rows exclude little, and
+        what leaves the law of confidences in each predicted class as some mixture of
+        the source's classes is not seen.
+        """
+        args = Arguments("LabelShiftResult.goodness_of_fit")
+        if self.output_cells is None:
+            must = (
+                f"made of rows of at most {MOST_CLASSES} classes, and by this release"
+            )
+            args.invalid("self", must, "no counts of the output")
+        return compare_with_mixtures(self.output_cells)
 
     def adapt(self, probs: ArrayLike) -> FloatMatrix:
         """Target posteriors w_k pi_k / sum_j w_j pi_j from source ones.

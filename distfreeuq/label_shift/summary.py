@@ -42,6 +42,15 @@ _NO_SHIFT = (
     "p-value too, and is not seen where it leaves the predictions' frequencies as they "
     "are."
 )
+# The level at which a summary warns.
+_REFUTED = 0.01
+
+_MIXTURE = (
+    "a test of fit, whatever the proportions: that the target's predicted classes and "
+    "confidences are a mixture of those of the source's classes; asymptotic. A small "
+    "p-value refutes label shift, and with it all that is below; a large one does not "
+    "show it."
+)
 
 
 def summarize_label_shift(result: LabelShiftResult) -> Summary:
@@ -67,6 +76,9 @@ def summarize_label_shift(result: LabelShiftResult) -> Summary:
     if not result.known:
         notes.insert(0, ("Intervals", f"{_INTERVALS[method]}{_unseen(result)}."))
         notes.insert(1, ("No-shift test", _NO_SHIFT))
+        notes.insert(2, ("Label shift", _what_fits(result)))
+        if result.output_cells is not None:
+            notes += _refuted(result.goodness_of_fit().p_value)
     if result.method == "MLLS":
         notes.insert(0, ("Weights", _LIKELIHOOD))
     return printing.summarize(
@@ -100,6 +112,7 @@ def _facts(result: LabelShiftResult) -> list[tuple[str, str]]:
         ("Largest / smallest weight", kappa),
         ("Condition number", number(result.condition_number, 2)),
         ("Equal class proportions", _p_value(result.test())),
+        ("Label shift", _fits(result)),
     ]
     if result.regularization is not None:
         facts.append(("Regularisation", f"{result.regularization:.4g}"))
@@ -112,6 +125,39 @@ def _facts(result: LabelShiftResult) -> list[tuple[str, str]]:
         after = "" if result.calibration is None else " after BCTS"
         facts.append((f"Calibration{after}", _p_value(result.calibration_test)))
     return facts
+
+
+def _fits(result: LabelShiftResult) -> str:
+    """Return the p-value of the goodness of fit, or that there is none."""
+    if result.output_cells is None:
+        return "not tested"
+    test = result.goodness_of_fit()
+    if not test.testable:
+        return "too few cells"
+    return "p < 0.001" if test.p_value < 0.001 else f"p = {test.p_value:.3f}"
+
+
+def _refuted(p_value: float) -> list[tuple[str, str]]:
+    """Return a warning if label shift is refuted at the level 0.01."""
+    if p_value > _REFUTED:
+        return []
+    text = (
+        f"label shift is refuted at the level {_REFUTED:g}: the target is no mixture "
+        "of the source's classes, and neither weights nor intervals mean much."
+    )
+    return [("Warning", text)]
+
+
+def _what_fits(result: LabelShiftResult) -> str:
+    """Return what the test of fit tells, and what it takes for granted."""
+    if result.output_cells is None:
+        return "none: no counts by predicted class and confidence are kept."
+    absent = np.flatnonzero(result.source_counts == 0)
+    given = ""
+    if absent.size:
+        named = name_classes(result.classes, absent)
+        given = f" It takes for granted that the target has no row of {named}."
+    return _MIXTURE + given
 
 
 def _or_dash(value: float) -> str:

@@ -102,6 +102,7 @@ def results() -> dict[str, Any]:
         "coverage": sets.evaluate(LABELS[:9]),
         "coverage-by-group": sets.evaluate(LABELS[:9], groups=[0, 1, 1] * 3),
         "bbse": bbse,
+        "bbse-cells": bbse,
         "bbse-soft": dfu.bbse(PROBS, LABELS, TARGET, soft=True),
         "rlls": dfu.rlls(PROBS, LABELS, TARGET),
         "rlls-many": dfu.rlls(*MANY),

@@ -38,6 +38,7 @@ METHODS: dict[str, float] = {
     "enclosure": 0.5,
     "evaluate": 1.0,
     "excess": 0.5,
+    "goodness_of_fit": 0.3,
     "group_frame": 0.5,
     "interval": 0.5,
     "joint": 0.5,

@@ -28,6 +28,7 @@ NOT_CALLED = {
     "CalibrationTest": "made by assess",
     "Report": "made by report, which writes its page and its table",
     "ShiftTest": "made by LabelShiftResult.test",
+    "GoodnessOfFitTest": "made by LabelShiftResult.goodness_of_fit",
     "metrics.BrierDecomposition": "made by brier_decomposition",
     "bounds.CovariateShiftTerms": "made by covariate_shift_terms",
     "bounds.LabelNoiseClassifier": "made by label_noise_confidence",

@@ -179,6 +179,14 @@ ENTRIES = (
     Entry(r"each interval covers its true weight", ("mlls-intervals",)),
     Entry(r"exact at every sample size on average over its draws", ("no-shift-test",)),
     Entry(r"other drift may cause a small p-value too", reason=NONE),
+    Entry(
+        r"a test of fit, whatever the proportions|refutes label shift|is refuted at",
+        ("label-shift-fit-test",),
+    ),
+    Entry(
+        r"a large one does not show it|takes for granted that the target", reason=NONE
+    ),
+    Entry(r"^none: no counts by predicted class", reason=NONE),
     # ----------------------------------------------------------------------- reports
     Entry(
         r"^equal class proportions: (not )?rejected at the level", ("no-shift-test",)

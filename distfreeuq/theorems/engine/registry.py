@@ -61,6 +61,7 @@ FAMILIES = {
         "target-performance-certificate",
         "target-performance-given",
         "target-recall",
+        "label-shift-fit-test",
     ),
     "binning": (
         "binning-bound",

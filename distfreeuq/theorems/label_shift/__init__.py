@@ -3,6 +3,7 @@
 from distfreeuq.theorems.label_shift import (
     carried_losses,
     likelihood_weights,
+    mixture_tests,
     moment_intervals,
     weight_estimates,
     weight_intervals,
@@ -16,4 +17,5 @@ THEOREMS = (
     *likelihood_weights.THEOREMS,
     *moment_intervals.THEOREMS,
     *carried_losses.THEOREMS,
+    *mixture_tests.THEOREMS,
 )
