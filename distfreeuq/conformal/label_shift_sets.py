@@ -50,6 +50,7 @@ def label_shift_conformal(
     rng: RandomState = ...,
     ids: ArrayLike | None = ...,
     groups: None = ...,
+    progress: bool = ...,
 ) -> LabelShiftConformalResult: ...
 
 
@@ -71,6 +72,7 @@ def label_shift_conformal(
     rng: RandomState = ...,
     ids: ArrayLike | None = ...,
     groups: ArrayLike,
+    progress: bool = ...,
 ) -> GroupedConformalResult: ...
 
 
@@ -91,6 +93,7 @@ def label_shift_conformal(
     rng: RandomState = None,
     ids: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    progress: bool = False,
 ) -> LabelShiftConformalResult | GroupedConformalResult:
     """Prediction sets that cover 1 - alpha of the *target* rows under label shift.
 
@@ -133,6 +136,9 @@ def label_shift_conformal(
         Each row's group, such as a hospital: every group is then calibrated by itself,
         with the same weights, and `predict` needs the new rows' groups. Not with
         `independent`, and not with ``robust="directional"``.
+    progress : bool, default False
+        Show a bar over the classes where thresholds are searched one by one: with a
+        `Polytope` of yours and many classes every step is a linear program.
 
     Returns
     -------
@@ -213,6 +219,7 @@ def label_shift_conformal(
     robust = _read_robust(args, robust)
     delta = args.probability(delta, "delta")
     independent = args.flag(independent, "independent")
+    progress = args.flag(progress, "progress")
     confidence = calibration.read_confidence(args, confidence)
     if robust is True and confidence is not None:
         must = (
@@ -257,12 +264,14 @@ def label_shift_conformal(
                 groups,
                 calibration,
                 lambda part, _: fit_label_shift_union(
-                    part, region, estimate, alpha, delta
+                    part, region, estimate, alpha, delta, progress=progress
                 ),
                 alpha=alpha,
                 union=guarantees.region_in_words(region, estimate, delta),
             )
-        return fit_label_shift_union(calibration, region, estimate, alpha, delta)
+        return fit_label_shift_union(
+            calibration, region, estimate, alpha, delta, progress=progress
+        )
     if isinstance(label_weight, Box | Polytope):
         must = "weights; a region of them serves with robust=True"
         args.invalid("label_weight", must, repr(label_weight))

@@ -12,6 +12,7 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, IntArray
+from distfreeuq._base.progress import progress_bar
 from distfreeuq._numerics.quantiles import (
     SLACK,
     conformal_rank,
@@ -65,7 +66,12 @@ def covariate_shift_thresholds(
 
 
 def union_thresholds(
-    scores: FloatArray, labels: IntArray, region: Box | Polytope, alpha: float
+    scores: FloatArray,
+    labels: IntArray,
+    region: Box | Polytope,
+    alpha: float,
+    *,
+    progress: bool = False,
 ) -> FloatArray:
     """Return the largest label-shift threshold over the region, shape (K,).
 
@@ -87,7 +93,7 @@ def union_thresholds(
     counts = np.array([own.size for own in by_class], dtype=np.float64)
     thresholds = np.full(n_classes, np.inf)
     found = candidates.size // 2
-    for y in range(n_classes):
+    for y in progress_bar(range(n_classes), shown=progress, desc="thresholds"):
         needed = (1.0 - alpha - SLACK) * (counts + (np.arange(n_classes) == y))
 
         def enough(index: int, needed: FloatArray = needed) -> bool:

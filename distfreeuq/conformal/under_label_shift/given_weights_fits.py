@@ -106,11 +106,13 @@ def fit_label_shift_union(
     estimate: LabelShiftResult | None,
     alpha: float,
     delta: float,
+    *,
+    progress: bool = False,
 ) -> LabelShiftConformalResult:
     """Return the union sets over a region of the weights.
 
     `estimate` is where the region is from, None if it was given; then `delta` is its
-    level if it carries none of its own.
+    level if it carries none of its own. `progress` shows a bar over the classes.
     """
     delta = delta if region.delta is None else region.delta
     if region.is_empty:
@@ -122,7 +124,7 @@ def fit_label_shift_union(
         )
     else:
         thresholds = union_thresholds(
-            calibration.scores, calibration.labels, region, alpha
+            calibration.scores, calibration.labels, region, alpha, progress=progress
         )
         warn_infinite(calibration, thresholds, None, alpha, None)
     guarantee = guarantees.union(region, estimate, alpha, delta)

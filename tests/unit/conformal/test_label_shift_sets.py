@@ -373,3 +373,15 @@ def test_total_variation_bound_holds_on_the_region():
             assert total_variation(implied, q) <= bound + 1e-12
     exact = total_variation_bound(true, dfu.Box(true, true, True), p, p)
     assert exact == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_region_of_ones_own_shows_how_far_it_is(toy, estimate, capsys):
+    _, probs, labels, _, _ = toy
+    region = estimate.region(0.01)
+    silent = label_shift_conformal(probs, labels, region, robust=True, rng=1)
+    assert capsys.readouterr().err == ""
+    shown = label_shift_conformal(
+        probs, labels, region, robust=True, rng=1, progress=True
+    )
+    assert "thresholds: 100%" in capsys.readouterr().err
+    np.testing.assert_array_equal(shown.thresholds, silent.thresholds)
