@@ -116,6 +116,7 @@ from distfreeuq.monitoring import (
 )
 from distfreeuq.results import load
 from distfreeuq.simulation import SimulationResult, simulate
+from distfreeuq.tallies import Tally, tally
 
 __all__ = [
     "APS",
@@ -175,6 +176,7 @@ __all__ = [
     "SmallCalibrationWarning",
     "SplitConformalResult",
     "SupportWarning",
+    "Tally",
     "TemperatureResult",
     "TopLabelBinning",
     "TrainingStoppedWarning",
@@ -218,6 +220,7 @@ __all__ = [
     "shift_monitor",
     "simulate",
     "split_conformal",
+    "tally",
     "target_performance",
     "temperature_scaling",
     "theorems",

@@ -28,7 +28,7 @@ LAYERS = (
     ("bounds",),
     ("density_ratios", "label_shift", "metrics", "scenarios"),
     ("feature_learning", "binning", "calibration", "conformal", "simulation"),
-    ("covariate_shift", "assessment", "monitoring"),
+    ("covariate_shift", "assessment", "monitoring", "tallies"),
     ("plots", "theorems"),
     ("reporting",),
     ("application",),

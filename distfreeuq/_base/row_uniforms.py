@@ -62,7 +62,7 @@ def fit_uniforms(
         return _ones(args, n, rng, ids), None
     if ids is None and not is_seed(rng):
         return np.asarray(stream(rng, "fit", args.caller).random(n)), None
-    key = RowKey(_key_of(rng, args.caller), ids is not None)
+    key = RowKey(row_key_of(rng, args.caller), ids is not None)
     return hashed_uniforms(args, probs, key, ids), key
 
 
@@ -91,7 +91,9 @@ def new_uniforms(
             )
             args.invalid("rng", must, describe(rng))
         return np.asarray(stream(rng, "predict", args.caller).random(n))
-    if rng is not None and not (is_seed(rng) and _key_of(rng, args.caller) == key.key):
+    if rng is not None and not (
+        is_seed(rng) and row_key_of(rng, args.caller) == key.key
+    ):
         must = (
             "None or the seed of the fit, whose uniforms belong to the rows: others "
             "would lose coverage where rows repeat"
@@ -105,7 +107,8 @@ def is_seed(rng: RandomState) -> bool:
     return isinstance(rng, int | np.integer | np.random.SeedSequence)
 
 
-def _key_of(rng: RandomState, caller: str) -> int:
+def row_key_of(rng: RandomState, caller: str) -> int:
+    """Return the key under which rows are hashed for a seed."""
     return int(stream(rng, "fit", caller).integers(1 << 64, dtype=np.uint64))
 
 

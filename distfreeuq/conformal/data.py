@@ -16,15 +16,22 @@ from distfreeuq._base.array_types import (
     IntArray,
     RandomState,
 )
-from distfreeuq._base.arrays import read_only
-from distfreeuq._base.row_uniforms import RowKey, fit_uniforms
+from distfreeuq._base.arrays import describe, read_only
+from distfreeuq._base.random_streams import check_rng
+from distfreeuq._base.row_uniforms import RowKey, fit_uniforms, is_seed, row_key_of
+from distfreeuq._base.tallied import Tallied, find_part
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.quantiles import in_order
 from distfreeuq.conformal.nonconformity import as_score, true_label_scores
 from distfreeuq.conformal.scores.nested_score import NestedScore, ScoreLike
+from distfreeuq.conformal.tallied_scores import ScoreTally, same_score
 from distfreeuq.exceptions import SmallCalibrationWarning
 from distfreeuq.guarantees import Guarantee
-from distfreeuq.references import HASHED_UNIFORMS, IDS_OF_ROWS, SEED_ELSEWHERE
+from distfreeuq.references import (
+    HASHED_UNIFORMS,
+    IDS_OF_ROWS,
+    SEED_ELSEWHERE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +156,77 @@ def calibration_scores(
         never_empty=never_empty,
         row_key=row_key,
     )
+
+
+def rows_or_tally(
+    args: Arguments,
+    probs: ArrayLike | Tallied,
+    labels: ArrayLike | None,
+    *,
+    score: ScoreLike,
+    randomized: bool,
+    never_empty: bool,
+    classes: Any,
+    rng: RandomState,
+    ids: Any,
+    groups: Any,
+) -> CalibrationScores:
+    """Return the scores of calibration rows, or those that a tally has of them."""
+    of_rows = {"labels": labels, "ids": ids, "groups": groups, "classes": classes}
+    found = find_part(args, probs, ScoreTally, **of_rows)
+    if found is None:
+        return calibration_scores(
+            args,
+            probs,  # type: ignore[arg-type]
+            labels,  # type: ignore[arg-type]
+            score=score,
+            randomized=randomized,
+            never_empty=never_empty,
+            classes=classes,
+            rng=rng,
+            ids=ids,
+        )
+    tallied, names = found
+    _check_same(args, tallied, score=score, randomized=randomized, rng=rng)
+    return _of_tally(tallied, names, args.flag(never_empty, "never_empty"))
+
+
+def _of_tally(
+    tallied: ScoreTally, classes: Classes, never_empty: bool
+) -> CalibrationScores:
+    """Return the scores of a tally, those of all classes in one order."""
+    counts = tallied.counts
+    ascending, order = in_order(tallied.scores)
+    return CalibrationScores(
+        scores=ascending,
+        labels=np.repeat(np.arange(counts.size), counts)[order],
+        order=order,
+        classes=classes,
+        score=tallied.score,
+        randomized=tallied.randomized,
+        never_empty=never_empty,
+        row_key=tallied.row_key,
+    )
+
+
+def _check_same(
+    args: Arguments, tallied: ScoreTally, *, score: Any, randomized: Any, rng: Any
+) -> None:
+    """Refuse a score, randomisation or seed that is not the tally's.
+
+    What is left at its default is the tally's.
+    """
+    chosen = as_score(score, args)
+    if score != "aps" and not same_score(chosen, tallied.score):
+        must = f"{tallied.score.name!r} with its parameters, as in the Tally"
+        args.invalid("score", must, describe(score))
+    if not args.flag(randomized, "randomized") and tallied.randomized:
+        args.invalid("randomized", "True, as in the Tally", "False")
+    check_rng(rng, args.caller)
+    if tallied.randomized and is_seed(rng):
+        key = tallied.row_key
+        if key is None or row_key_of(rng, args.caller) != key.key:
+            args.invalid("rng", "None or the seed of the Tally", describe(rng))
 
 
 def warn_small(message: str) -> None:

@@ -20,11 +20,12 @@ from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_classes
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, floats, integers, require
+from distfreeuq._base.tallied import Tallied
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_sample
 from distfreeuq.bounds import unchecked
 from distfreeuq.conformal import guarantees
 from distfreeuq.conformal.by_group.results import GroupedConformalResult, fit_by_group
-from distfreeuq.conformal.data import CalibrationScores, calibration_scores, warn_small
+from distfreeuq.conformal.data import CalibrationScores, rows_or_tally, warn_small
 from distfreeuq.conformal.guarantees import STATED_CONFIDENCE
 from distfreeuq.conformal.p_values import weighted_p_values
 from distfreeuq.conformal.results import ClassThresholdResult, ConformalResult
@@ -116,8 +117,8 @@ class LabelConditionalConformalResult(ClassThresholdResult):
 
 @overload
 def label_conditional_conformal(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: ArrayLike | Tallied,
+    labels: ArrayLike | None = ...,
     *,
     alpha: float | ArrayLike = ...,
     score: ScoreLike = ...,
@@ -133,8 +134,8 @@ def label_conditional_conformal(
 
 @overload
 def label_conditional_conformal(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: ArrayLike | Tallied,
+    labels: ArrayLike | None = ...,
     *,
     alpha: float | ArrayLike = ...,
     score: ScoreLike = ...,
@@ -149,8 +150,8 @@ def label_conditional_conformal(
 
 
 def label_conditional_conformal(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: ArrayLike | Tallied,
+    labels: ArrayLike | None = None,
     *,
     alpha: float | ArrayLike = 0.1,
     score: ScoreLike = "aps",
@@ -166,10 +167,12 @@ def label_conditional_conformal(
 
     Parameters
     ----------
-    probs : array_like (n, K), or (n,) for the probability of class 1
+    probs : array_like (n, K), or (n,) for the probability of class 1; or a Tally
         A classifier's probabilities on calibration rows that it was not fitted on.
-    labels : array_like (n,)
+    labels : array_like (n,), optional
         Integers 0..K-1, or names listed in `classes`.
+        With a `Tally` of the rows (see `tally`) in place of `probs`: left out, as are
+        `classes`, `ids` and `groups`; score and uniforms are the tally's.
     alpha : float or array_like (K,), default 0.1
         Miscoverage level in (0, 1), one for all classes or one per class.
     score, randomized, never_empty, classes, rng, ids
@@ -218,7 +221,7 @@ def label_conditional_conformal(
     ([240, 117, 98], [251, 128, 121])
     """
     args = Arguments("label_conditional_conformal")
-    calibration = calibration_scores(
+    calibration = rows_or_tally(
         args,
         probs,
         labels,
@@ -228,6 +231,7 @@ def label_conditional_conformal(
         classes=classes,
         rng=rng,
         ids=ids,
+        groups=groups,
     )
     alphas = args.alphas(alpha, len(calibration.classes))
     confidence = calibration.read_confidence(args, confidence)

@@ -10,8 +10,9 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, RandomState
 from distfreeuq._base.arrays import describe, listed
 from distfreeuq._base.random_streams import stream
+from distfreeuq._base.tallied import Tallied
 from distfreeuq.conformal.by_group.results import GroupedConformalResult, fit_by_group
-from distfreeuq.conformal.data import calibration_scores
+from distfreeuq.conformal.data import rows_or_tally
 from distfreeuq.conformal.scores.nested_score import ScoreLike
 from distfreeuq.conformal.under_label_shift import guarantees
 from distfreeuq.conformal.under_label_shift.capped_fits import (
@@ -34,9 +35,9 @@ from distfreeuq.label_shift.results import LabelShiftResult, identified_weights
 
 @overload
 def label_shift_conformal(
-    probs: ArrayLike,
-    labels: ArrayLike,
-    label_weight: ArrayLike | LabelShiftResult | Box | Polytope,
+    probs: ArrayLike | Tallied,
+    labels: ArrayLike | None = ...,
+    label_weight: ArrayLike | LabelShiftResult | Box | Polytope | None = ...,
     *,
     alpha: float = ...,
     robust: bool | Literal["directional"] = ...,
@@ -56,9 +57,9 @@ def label_shift_conformal(
 
 @overload
 def label_shift_conformal(
-    probs: ArrayLike,
-    labels: ArrayLike,
-    label_weight: ArrayLike | LabelShiftResult | Box | Polytope,
+    probs: ArrayLike | Tallied,
+    labels: ArrayLike | None = ...,
+    label_weight: ArrayLike | LabelShiftResult | Box | Polytope | None = ...,
     *,
     alpha: float = ...,
     robust: bool | Literal["directional"] = ...,
@@ -77,9 +78,9 @@ def label_shift_conformal(
 
 
 def label_shift_conformal(
-    probs: ArrayLike,
-    labels: ArrayLike,
-    label_weight: ArrayLike | LabelShiftResult | Box | Polytope,
+    probs: ArrayLike | Tallied,
+    labels: ArrayLike | None = None,
+    label_weight: ArrayLike | LabelShiftResult | Box | Polytope | None = None,
     *,
     alpha: float = 0.1,
     robust: bool | Literal["directional"] = False,
@@ -99,10 +100,12 @@ def label_shift_conformal(
 
     Parameters
     ----------
-    probs : array_like (n, K), or (n,) for the probability of class 1
+    probs : array_like (n, K), or (n,) for the probability of class 1; or a Tally
         A classifier's probabilities on source rows that it was not fitted on.
-    labels : array_like (n,)
+    labels : array_like (n,), optional
         Integers 0..K-1, or names listed in `classes`.
+        With a `Tally` of the rows (see `tally`) in place of `probs`: left out, as are
+        `classes`, `ids` and `groups`; score and uniforms are the tally's.
     label_weight : array_like (K,), LabelShiftResult, Box or Polytope
         w = q/p, the target's class proportions over the source's, up to scale: known
         numbers, or what `bbse`, `rlls`, `mlls` or `label_weights` returned. Zero:
@@ -204,7 +207,7 @@ def label_shift_conformal(
     0.9
     """
     args = Arguments("label_shift_conformal")
-    calibration = calibration_scores(
+    calibration = rows_or_tally(
         args,
         probs,
         labels,
@@ -214,6 +217,7 @@ def label_shift_conformal(
         classes=classes,
         rng=rng,
         ids=ids,
+        groups=groups,
     )
     alpha = args.alpha(alpha)
     robust = _read_robust(args, robust)
@@ -241,6 +245,9 @@ def label_shift_conformal(
         )
         args.invalid("groups", must, "groups")
 
+    if label_weight is None:
+        must = "weights of the classes, or what bbse, rlls or mlls returned"
+        args.invalid("label_weight", must, "None")
     estimate = label_weight if isinstance(label_weight, LabelShiftResult) else None
     if estimate is not None and tuple(estimate.classes) != tuple(calibration.classes):
         must = f"for the classes {listed(calibration.classes)}"

@@ -12,11 +12,12 @@ from distfreeuq._base.array_types import ArrayLike, FloatMatrix, RandomState
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, count
+from distfreeuq._base.tallied import Tallied
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_sample
 from distfreeuq.bounds import unchecked
 from distfreeuq.conformal import guarantees
 from distfreeuq.conformal.by_group.results import GroupedConformalResult, fit_by_group
-from distfreeuq.conformal.data import CalibrationScores, calibration_scores, warn_small
+from distfreeuq.conformal.data import CalibrationScores, rows_or_tally, warn_small
 from distfreeuq.conformal.guarantees import STATED_CONFIDENCE
 from distfreeuq.conformal.p_values import weighted_p_values
 from distfreeuq.conformal.results import ClassThresholdResult
@@ -69,8 +70,8 @@ class SplitConformalResult(ClassThresholdResult):
 
 @overload
 def split_conformal(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: ArrayLike | Tallied,
+    labels: ArrayLike | None = ...,
     *,
     alpha: float = ...,
     score: ScoreLike = ...,
@@ -86,8 +87,8 @@ def split_conformal(
 
 @overload
 def split_conformal(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: ArrayLike | Tallied,
+    labels: ArrayLike | None = ...,
     *,
     alpha: float = ...,
     score: ScoreLike = ...,
@@ -102,8 +103,8 @@ def split_conformal(
 
 
 def split_conformal(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: ArrayLike | Tallied,
+    labels: ArrayLike | None = None,
     *,
     alpha: float = 0.1,
     score: ScoreLike = "aps",
@@ -119,11 +120,13 @@ def split_conformal(
 
     Parameters
     ----------
-    probs : array_like (n, K), or (n,) for the probability of class 1
+    probs : array_like (n, K), or (n,) for the probability of class 1; or a Tally
         A classifier's probabilities on calibration rows that it was not fitted on.
         Rows sum to one. A DataFrame's columns name the classes.
-    labels : array_like (n,)
+    labels : array_like (n,), optional
         Integers 0..K-1, or names listed in `classes`.
+        With a `Tally` of the rows (see `tally`) in place of `probs`: left out, as are
+        `classes`, `ids` and `groups`; score and uniforms are the tally's.
     alpha : float, default 0.1
         Miscoverage level in (0, 1).
     score : str, score object, callable, default "aps"
@@ -207,7 +210,7 @@ def split_conformal(
     0.92
     """
     args = Arguments("split_conformal")
-    calibration = calibration_scores(
+    calibration = rows_or_tally(
         args,
         probs,
         labels,
@@ -217,6 +220,7 @@ def split_conformal(
         classes=classes,
         rng=rng,
         ids=ids,
+        groups=groups,
     )
     alpha = args.alpha(alpha)
     confidence = calibration.read_confidence(args, confidence)

@@ -29,6 +29,7 @@ from distfreeuq._numerics.row_sums import (
     count_pairs,
 )
 from distfreeuq.label_shift.class_matrix import ClassMatrix, TakingPart
+from distfreeuq.label_shift.tallied_counts import CountTally
 
 
 @register("confusion")
@@ -126,6 +127,27 @@ def hard_confusion(
         target=read_only(target),
         n=predicted.size,
         m=predicted_target.size,
+        soft=False,
+    )
+
+
+def counted_confusion(source: CountTally, target: CountTally) -> Confusion:
+    """Return the same from counts of both samples."""
+    n_classes, in_target = source.n_classes, target.by_prediction()
+    rows, columns = source.by_prediction(), source.by_label()
+    few = TakingPart.if_few(rows + columns + in_target > 0).classes is not None
+    of_rows, of_columns = (
+        TakingPart(n_classes, np.flatnonzero(x) if few else None)
+        for x in (rows, columns)
+    )
+    pairs = np.zeros((of_rows.size, of_columns.size), dtype=np.int64)
+    place = of_rows.codes(source.predicted), of_columns.codes(source.labels)
+    pairs[place] = source.counts
+    return Confusion(
+        joint=_compact(pairs, of_rows, of_columns) if few else read_only(pairs),
+        target=read_only(in_target),
+        n=source.n,
+        m=target.n,
         soft=False,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,17 +17,24 @@ from distfreeuq._base.array_types import (
 )
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_classes
+from distfreeuq._base.tallied import Tallied
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq.exceptions import IdentificationWarning
 from distfreeuq.label_shift import guarantees
 from distfreeuq.label_shift.class_matrix import ClassMatrix, TakingPart, check_room
-from distfreeuq.label_shift.confusion import Confusion, hard_confusion, soft_confusion
+from distfreeuq.label_shift.confusion import (
+    Confusion,
+    counted_confusion,
+    hard_confusion,
+    soft_confusion,
+)
 from distfreeuq.label_shift.data import (
     Predictions,
     Samples,
     read_and_predict,
+    read_counts,
     read_samples,
 )
 from distfreeuq.label_shift.inference.delta_method import (
@@ -44,7 +52,7 @@ from distfreeuq.label_shift.linear_solution import (
     normalize,
     solve,
 )
-from distfreeuq.label_shift.output_cells import count_cells
+from distfreeuq.label_shift.output_cells import OutputCells, count_cells
 from distfreeuq.label_shift.regularized_solution import (
     default_regularization,
     regularized_weights,
@@ -56,9 +64,9 @@ _MATRICES, _SOFT_MATRICES = 13, 18
 
 
 def bbse(
-    probs: ArrayLike,
-    labels: ArrayLike,
-    probs_target: ArrayLike,
+    probs: ArrayLike | Tallied,
+    labels: ArrayLike | None = None,
+    probs_target: ArrayLike | Tallied | None = None,
     *,
     soft: bool = False,
     classes: ArrayLike | None = None,
@@ -74,6 +82,9 @@ def bbse(
         Their labels: integers 0..K-1, or names listed in `classes`.
     probs_target : array_like (m, K)
         The same classifier's probabilities on unlabelled target rows.
+        `probs` (then without `labels`) and `probs_target` may each be a `Tally` of the
+        rows (see `tally`), where predictions are not soft. There is then no
+        `goodness_of_fit`, which needs the confidences.
     soft : bool, default False
         Use the probabilities themselves in place of the predicted classes.
     classes : sequence, optional
@@ -118,11 +129,8 @@ def bbse(
     """
     args = Arguments("bbse")
     soft = args.flag(soft, "soft")
-    samples, names, predictions = _read(
-        args, soft, probs, labels, probs_target, classes
-    )
-    _check_room(args, samples, predictions)
-    result = fit_confusion(samples, predictions, names, None)
+    data, names = _read(args, soft, probs, labels, probs_target, classes)
+    result = fit_confusion(data, names, None)
     if result.raw is None:
         warn_user(
             f"{result.notes[0]} rlls and mlls estimate weights nevertheless.",
@@ -132,9 +140,9 @@ def bbse(
 
 
 def rlls(
-    probs: ArrayLike,
-    labels: ArrayLike,
-    probs_target: ArrayLike,
+    probs: ArrayLike | Tallied,
+    labels: ArrayLike | None = None,
+    probs_target: ArrayLike | Tallied | None = None,
     *,
     regularization: float | None = None,
     soft: bool = False,
@@ -182,28 +190,72 @@ def rlls(
     """
     args = Arguments("rlls")
     soft = args.flag(soft, "soft")
-    samples, names, predictions = _read(
-        args, soft, probs, labels, probs_target, classes
-    )
-    _check_room(args, samples, predictions)
+    data, names = _read(args, soft, probs, labels, probs_target, classes)
     if regularization is None:
-        regularization = default_regularization(samples.probs.shape[0], len(names))
+        regularization = default_regularization(data.confusion.n, len(names))
     else:
         must = "a non-negative finite number or None"
         largest = float(np.finfo(np.float64).max)
         regularization = args.number(
             regularization, "regularization", must, low=0.0, high=largest
         )
-    return fit_confusion(samples, predictions, names, regularization)
+    return fit_confusion(data, names, regularization)
+
+
+@dataclass(frozen=True, slots=True)
+class _Data:
+    """All that BBSE and RLLS are made from.
+
+    Attributes
+    ----------
+    confusion : Confusion
+    class_counts : ndarray (K,)
+        Source rows by class.
+    samples : Samples or None
+        The rows, where probabilities are used and not predictions.
+    output_cells : OutputCells or None
+        What tests label shift itself; None if there are no rows.
+    """
+
+    confusion: Confusion
+    class_counts: IntArray
+    samples: Samples | None
+    output_cells: OutputCells | None
 
 
 def _read(
-    args: Arguments, soft: bool, *arrays: Any
-) -> tuple[Samples, Classes, Predictions | None]:
-    """Return the samples, their classes, and predictions unless they are soft."""
+    args: Arguments,
+    soft: bool,
+    probs: ArrayLike | Tallied,
+    labels: ArrayLike | None,
+    probs_target: ArrayLike | Tallied | None,
+    classes: ArrayLike | None,
+) -> tuple[_Data, Classes]:
+    """Return the sums over both samples, and the classes, from rows or from tallies."""
+    counted = read_counts(args, probs, labels, probs_target, classes)
+    if counted is not None:
+        source, target, names = counted
+        if soft:
+            args.invalid("soft", "False with a Tally, which counts predictions", "True")
+        occurs = source.by_prediction() + source.by_label() + target.by_prediction() > 0
+        check_room(args, TakingPart.if_few(occurs), _MATRICES)
+        confusion = counted_confusion(source, target)
+        return _Data(confusion, source.by_label(), None, None), names
+    arrays: Any = (probs, labels, probs_target, classes)
     if soft:
-        return *read_samples(args, *arrays), None
-    return read_and_predict(args, *arrays)
+        samples, names = read_samples(args, *arrays)
+        _check_room(args, samples, None)
+        confusion = soft_confusion(samples.probs, samples.labels, samples.probs_target)
+        cells = count_cells(samples.probs, samples.labels, samples.probs_target)
+        return _Data(confusion, samples.class_counts, samples, cells), names
+    samples, names, predictions = read_and_predict(args, *arrays)
+    _check_room(args, samples, predictions)
+    confusion = hard_confusion(
+        predictions.of_source, samples.labels, predictions.of_target, len(names)
+    )
+    said = predictions.of_source, predictions.of_target
+    cells = count_cells(samples.probs, samples.labels, samples.probs_target, said)
+    return _Data(confusion, samples.class_counts, None, cells), names
 
 
 def _check_room(
@@ -220,25 +272,14 @@ def _check_room(
 
 @on_one_blas_thread
 def fit_confusion(
-    samples: Samples,
-    predictions: Predictions | None,
-    classes: Classes,
-    regularization: float | None,
+    data: _Data, classes: Classes, regularization: float | None
 ) -> LabelShiftResult:
     """Return BBSE's estimate or, with a regulariser, RLLS's.
 
-    From predicted classes or, without them, from soft predictions.
+    From predicted classes or, where the data have rows, from soft predictions.
     """
-    soft = predictions is None
-    if predictions is None:
-        confusion = soft_confusion(samples.probs, samples.labels, samples.probs_target)
-        counts, said = samples.class_counts, None
-    else:
-        confusion = hard_confusion(
-            predictions.of_source, samples.labels, predictions.of_target, len(classes)
-        )
-        counts = samples.class_counts
-        said = predictions.of_source, predictions.of_target
+    confusion, counts, samples = data.confusion, data.class_counts, data.samples
+    soft = samples is not None
     prior = counts / confusion.n
     shape = invertibility(confusion)
     unregularized = solve(confusion, singular=shape.singular)
@@ -255,7 +296,7 @@ def fit_confusion(
         )
 
     covariance: FloatMatrix | None = None
-    if soft:
+    if samples is not None:
         target_gram = None
         if not isinstance(confusion.joint, ClassMatrix):
             target_gram = gram(samples.probs_target)
@@ -290,11 +331,9 @@ def fit_confusion(
         regularization=regularization,
         prior_from="labels",
         calibration=None,
-        samples=samples if soft else None,
+        samples=samples,
         shift_test=test,
-        output_cells=count_cells(
-            samples.probs, samples.labels, samples.probs_target, said
-        ),
+        output_cells=data.output_cells,
         calibration_test=None,
         notes=tuple(_notes(confusion, shape, raw, counts, classes)),
         guarantee=guarantees.norm_ball() if soft else guarantees.exact_cells(),

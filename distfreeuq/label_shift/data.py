@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments, UncheckedProbs
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatMatrix, IntArray
+from distfreeuq._base.arrays import listed
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, integers, masses
+from distfreeuq._base.tallied import Tallied, find_part
 from distfreeuq._numerics.row_sums import check_and_predict
 from distfreeuq.label_shift.class_matrix import TakingPart
+from distfreeuq.label_shift.tallied_counts import CountTally
 
 _Found = TypeVar("_Found")
 
@@ -121,3 +124,36 @@ def _read(
         if rows.matrix.shape[0] == 0:
             args.invalid(rows.parameter, "at least one row", "none")
     return Samples(source.matrix, codes, target.matrix), names, (in_source, in_target)
+
+
+def read_counts(
+    args: Arguments,
+    probs: ArrayLike | Tallied,
+    labels: ArrayLike | None,
+    probs_target: ArrayLike | Tallied | None,
+    classes: ArrayLike | None,
+) -> tuple[CountTally, CountTally, Classes] | None:
+    """Return counts of both samples if one of them is a tally; None if none is."""
+    source = find_part(args, probs, CountTally, labels=labels, classes=classes)
+    target = find_part(args, probs_target, CountTally, parameter="probs_target")
+    if source is None and target is None:
+        return None
+    if source is None:
+        given: Any = probs, labels
+        rows, names = args.unchecked_probs(given[0], classes=classes)
+        codes = args.labels(given[1], names, rows.matrix.shape[0])
+        source = CountTally.of_rows(check_and_predict(rows), codes, len(names)), names
+    names = source[1]
+    if target is None:
+        new: Any = probs_target
+        rows = args.unchecked_new_probs(new, names, "probs_target")
+        target = CountTally.of_rows(check_and_predict(rows), None, len(names)), names
+    if tuple(target[1]) != tuple(names):
+        must = f"of the source's classes, {listed(names)}"
+        args.invalid("probs_target", must, listed(target[1]))
+    if not source[0].labelled:
+        args.invalid("probs", "a Tally of rows with labels", "one without")
+    for part, parameter in ((source[0], "probs"), (target[0], "probs_target")):
+        if part.n == 0:
+            args.invalid(parameter, "at least one row", "none")
+    return source[0], target[0], names

@@ -190,7 +190,8 @@ class LabelShiftResult(Result):
         What `test` returns.
     output_cells : OutputCells or None
         Counts of which `goodness_of_fit` is made; None for known priors, more than 200
-        classes with source rows, and counted predictions in files of early releases.
+        classes with source rows, tallies, and counted predictions in files of early
+        releases.
     calibration_test : HausmanTest or None
         MLLS: do the source's labels agree with the (calibrated) probabilities?
     notes : tuple of str
@@ -601,7 +602,8 @@ class LabelShiftResult(Result):
         args = Arguments("LabelShiftResult.goodness_of_fit")
         if self.output_cells is None:
             must = (
-                f"made of rows of at most {MOST_CLASSES} classes, and by this release"
+                f"made of rows, no Tally, of at most {MOST_CLASSES} classes, and by "
+                "this release"
             )
             args.invalid("self", must, "no counts of the output")
         return compare_with_mixtures(self.output_cells)

@@ -48,6 +48,7 @@ from distfreeuq.plots.style import (
     SKY,
     new_axes,
 )
+from distfreeuq.plots.tally_figures import tallied_rows
 from distfreeuq.plots.theorem_figures import search_designs, theorem_checks
 from distfreeuq.plots.weight_figures import density_ratio_weights, importance_weights
 
@@ -90,5 +91,6 @@ __all__ = [
     "running_risk",
     "search_designs",
     "set_sizes",
+    "tallied_rows",
     "theorem_checks",
 ]

@@ -60,6 +60,8 @@ def results() -> dict[str, Any]:
         ),
         "split-pas": dfu.split_conformal(PROBS, LABELS, score=dfu.PAS(prior)),
         "plan": dfu.plan(0.1, 0.9, source_prior=prior),
+        "tally": dfu.tally(PROBS, named, classes=NAMES, rng=0),
+        "tally-counts": dfu.tally(TARGET),
         "monitor": dfu.shift_monitor(PROBS, LABELS, alpha=0.2, rng=0).update(TARGET),
         "risk-monitor": dfu.risk_monitor(PROBS, LABELS, loss="brier", tolerance=0.1)
         .update(PROBS[:20], ids=[f"row {i}" for i in range(20)])
@@ -190,6 +192,8 @@ def numbers_of(fit: Any) -> dict[str, Any]:
         found["weight"] = fit.weight(X)
     elif isinstance(fit, dfu.FeatureMapResult):
         found["logits"] = fit.logits(X)
+    elif isinstance(fit, dfu.Tally) and fit.scores is not None:
+        found["scores"] = fit.scores.scores
     elif isinstance(fit, dfu.LabelShiftResult) and len(fit.classes) == 3:
         found["adapt"] = fit.adapt(PROBS)
     return found

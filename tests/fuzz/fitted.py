@@ -237,6 +237,15 @@ def a_plan(s: Sample) -> Any:
     return dfu.plan(s.r.choice((0.1, 0.01)), s.r.choice((None, 0.9)))
 
 
+def tally(s: Sample) -> Any:
+    """Return a tally, with or without scores or labels."""
+    probs, labels = _easy_rows(s, 3 * s.K)
+    style = s.r.randrange(3)
+    if style == 0:
+        return dfu.tally(probs)
+    return dfu.tally(probs, labels, score="aps" if style == 1 else None, rng=0)
+
+
 def monitor(s: Sample) -> Any:
     """Return a ShiftMonitor that has seen some rows."""
     probs, labels = _easy_rows(s, 20)

@@ -46,6 +46,7 @@ FIGURES: dict[str, Entry] = {
     "plots.isotonic_curves": _figure(fit=made(fitted.isotonic_fit)),
     "plots.label_shift_weights": _figure(fit=made(fitted.shift_result)),
     "plots.running_risk": _figure(result=made(fitted.watched_risk)),
+    "plots.tallied_rows": _figure(result=made(fitted.tally)),
     "plots.monitor_wealth": _figure(result=made(fitted.monitor)),
     "plots.loss_curves": _figure(
         losses=_of_results(lambda s: s.np.random(5)), step=choice("epoch", "")

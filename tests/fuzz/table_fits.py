@@ -36,6 +36,13 @@ FITS: dict[str, Entry] = {
             "claim": choice("finite-sample", "asymptotic", "estimate"),
         },
     ),
+    "tally": Entry(
+        1.0,
+        {
+            "labels": optional(kinds.labels),
+            "score": choice("aps", "lac", "raps", "margin", None, "tally"),
+        },
+    ),
     "shift_monitor": Entry(
         0.5,
         {

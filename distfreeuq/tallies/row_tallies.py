@@ -1,0 +1,204 @@
+"""Tally rows: from arrays, or block by block from what does not fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from distfreeuq._base.arguments import Arguments, UncheckedProbs
+from distfreeuq._base.array_types import ArrayLike, IntArray, RandomState
+from distfreeuq._base.arrays import describe, shape_of
+from distfreeuq._base.progress import progress_bar
+from distfreeuq._base.random_streams import check_rng
+from distfreeuq._base.row_uniforms import fit_uniforms, is_seed
+from distfreeuq._numerics.row_sums import check_and_predict
+from distfreeuq.conformal.nonconformity import as_score, true_label_scores
+from distfreeuq.conformal.scores.nested_score import NestedScore, ScoreLike
+from distfreeuq.conformal.tallied_scores import ScoreTally, tally_scores
+from distfreeuq.label_shift.tallied_counts import CountTally
+from distfreeuq.tallies.guarantees import COUNTS_ONLY
+from distfreeuq.tallies.results import Tally, add_up
+
+Block: TypeAlias = ArrayLike | tuple[ArrayLike, ...]
+"""Rows without labels; or rows, their labels and, if there are any, their ids."""
+Blocks: TypeAlias = Callable[[], Iterable[Block]] | Iterator[Block]
+
+_ROWS_AT_ONCE = 1 << 18
+"""Rows of an array that are read together, so that a memory map stays on disk."""
+
+
+def tally(
+    probs: ArrayLike | Blocks,
+    labels: ArrayLike | None = None,
+    *,
+    score: ScoreLike | None = "aps",
+    randomized: bool = True,
+    classes: ArrayLike | None = None,
+    rng: RandomState = None,
+    ids: ArrayLike | None = None,
+    progress: bool = False,
+) -> Tally:
+    """Add up what fits need of rows, and no more: exactly, and in any order.
+
+    Parameters
+    ----------
+    probs : array_like (n, K), or (n,) for the probability of class 1; or blocks
+        A classifier's probabilities on rows that it was not fitted on. A memory map is
+        read piece by piece. Blocks are an iterator, or a function without arguments
+        that returns one: each block is such an array or, with labels, a tuple (probs,
+        labels) or (probs, labels, ids).
+    labels : array_like (n,), optional
+        Integers 0..K-1, or names listed in `classes`. Without them the predictions are
+        counted: what `bbse` and `rlls` need of the target.
+    score : str, score object, callable or None, default "aps"
+        As in `split_conformal`; None leaves the scores out, and counts alone are kept.
+    randomized : bool, default True
+    classes : sequence, optional
+        Class names by column.
+    rng : seed, Generator or None
+        As in `split_conformal`. With a seed (an integer or a SeedSequence) a row's
+        uniform is a hash of the row, so that no chunks, order or number of machines
+        change a number. Tallies of different seeds do not add.
+    ids : array_like (n,), optional
+        An integer or a text per row, which is hashed in place of the row. Needs a seed.
+    progress : bool, default False
+        Show a bar that counts the blocks.
+
+    Returns
+    -------
+    Tally
+        Of 8 bytes a row, and counts; without scores, of counts alone. ``a + b`` adds.
+
+    Notes
+    -----
+    `split_conformal`, `label_conditional_conformal` and `label_shift_conformal` take a
+    tally in place of rows, and so do `bbse` and `rlls` for predictions that are not
+    soft. Their thresholds, ranks and counts are those of a fit to all rows, bit for
+    bit: scores are merged in order, and counts are integers. That a site sends its
+    tally and no row is written down in `Tally`, with what it reveals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import distfreeuq as dfu
+    >>> rng = np.random.default_rng(0)
+    >>> probs = rng.dirichlet([2, 1, 1], size=600)
+    >>> labels = np.array([rng.choice(3, p=row) for row in probs])
+    >>> sites = [dfu.tally(probs[i::3], labels[i::3], rng=1) for i in range(3)]
+    >>> fit = dfu.split_conformal(sum(sites))
+    >>> whole = dfu.split_conformal(probs, labels, rng=1)
+    >>> bool((fit.thresholds == whole.thresholds).all())
+    True
+    >>> def blocks():
+    ...     for start in range(0, 600, 100):
+    ...         yield probs[start : start + 100], labels[start : start + 100]
+    >>> dfu.tally(blocks, rng=1)
+    <Tally n=600 K=3 counts, aps scores>
+    """
+    args = Arguments("tally")
+    randomized = args.flag(randomized, "randomized")
+    progress = args.flag(progress, "progress")
+    chosen = None if score is None else as_score(score, args)
+    if callable(probs) or isinstance(probs, Iterator):
+        for name, value in (("labels", labels), ("ids", ids)):
+            if value is not None:
+                must = "None where 'probs' is blocks, which have their own"
+                args.invalid(name, must, describe(value))
+        found = _tally_blocks(args, probs, chosen, randomized, classes, rng, progress)
+        if not found:
+            args.invalid("probs", "of one block at least", "no blocks")
+        return add_up(found)
+    return _tally_array(args, probs, labels, chosen, randomized, classes, rng, ids)
+
+
+def _tally_blocks(
+    args: Arguments,
+    blocks: Blocks,
+    score: NestedScore | None,
+    randomized: bool,
+    classes: Any,
+    rng: RandomState,
+    progress: bool,
+) -> list[Tally]:
+    """Return the tally of every block."""
+    given = blocks() if callable(blocks) else blocks
+    must = "blocks: arrays, or tuples of probs, labels and perhaps ids"
+    if not isinstance(given, Iterable):
+        args.invalid("probs", f"a function that returns {must}", describe(given))
+    found = []
+    for block in progress_bar(given, shown=progress, desc="blocks"):
+        rows = block if isinstance(block, tuple) else (block,)
+        if not 1 <= len(rows) <= 3:
+            args.invalid("probs", must, f"a tuple of {len(rows)}")
+        probs, labels, ids = (*rows, None, None)[:3]
+        found.append(
+            _tally_array(args, probs, labels, score, randomized, classes, rng, ids)
+        )
+    return found
+
+
+def _tally_array(
+    args: Arguments,
+    probs: Any,
+    labels: Any,
+    score: NestedScore | None,
+    randomized: bool,
+    classes: Any,
+    rng: RandomState,
+    ids: Any,
+) -> Tally:
+    """Return the tally of one array, whose rows are read some at a time."""
+    unchecked, names = args.unchecked_probs(probs, classes=classes)
+    matrix = unchecked.checked()
+    n, n_classes = matrix.shape
+    codes = None if labels is None else args.labels(labels, names, n)
+    score = _additive_score(args, score, n_classes)
+    if ids is not None:
+        ids = args.array(ids, "ids", "integers or texts")
+        if ids.shape != (n,):
+            args.invalid("ids", f"of length {n}", shape_of(ids))
+        if randomized and not is_seed(rng):
+            args.invalid("rng", "a seed where ids are given", describe(rng))
+    check_rng(rng, args.caller)
+    found = []
+    for start in range(0, max(n, 1), _ROWS_AT_ONCE):
+        some = slice(start, start + _ROWS_AT_ONCE)
+        rows = UncheckedProbs(matrix[some], np.inf, args, "probs")
+        own = None if codes is None else codes[some]
+        scores = None
+        if score is not None and own is not None:
+            some_ids = None if ids is None else ids[some]
+            scores = _score_rows(args, rows, own, score, randomized, rng, some_ids)
+        counts = CountTally.of_rows(check_and_predict(rows), own, n_classes)
+        found.append(Tally(names, counts, scores, COUNTS_ONLY))
+    return found[0] if len(found) == 1 else add_up(found)
+
+
+def _additive_score(
+    args: Arguments, score: NestedScore | None, n_classes: int
+) -> NestedScore | None:
+    """Return the score; refuse one that is made of all labels, which are not here."""
+    no_labels = np.empty(0, dtype=np.int64)
+    if score is not None and score.made_of(no_labels, n_classes).knows_labels:
+        must = "one with class proportions of its own: those of the rows do not add up"
+        args.invalid("score", must, f"{score.name!r} that counts the labels")
+    return score
+
+
+def _score_rows(
+    args: Arguments,
+    rows: UncheckedProbs,
+    labels: IntArray,
+    score: NestedScore,
+    randomized: bool,
+    rng: RandomState,
+    ids: Any,
+) -> ScoreTally:
+    """Return the scores of the rows' labels, by class."""
+    randomized = randomized and score.uses_uniforms
+    uniforms, row_key = fit_uniforms(args, rows.matrix, rng, ids, randomized)
+    scores = true_label_scores(score, rows, labels, uniforms)
+    n_classes = rows.matrix.shape[1]
+    return tally_scores(score, randomized, row_key, scores, labels, n_classes)
