@@ -11,6 +11,8 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
+from distfreeuq import plots
+
 pytestmark = pytest.mark.slow
 
 SHEET = Path(__file__).parents[3] / "docs" / "contact_sheet.py"
@@ -22,6 +24,11 @@ def figures():
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return {name: draw() for name, draw in module.all_figures().items()}
+
+
+def test_every_public_figure_is_drawn(figures):
+    public = {name for name in plots.__all__ if name.islower()} - {"new_axes"}
+    assert {name.partition("-")[0] for name in figures} == public
 
 
 def title_of(ax):
