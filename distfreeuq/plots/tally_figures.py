@@ -30,7 +30,7 @@ def tallied_rows(result: Tally, *, ax: Axes | None = None) -> Axes:
     y = np.arange(len(frame))
     if "n" in frame:
         ax.plot(frame["n"], y, "D", color=ORANGE, label="rows of the class")
-    ax.plot(frame["predicted"], y, "o", color=BLUE, label="rows predicted to be")
+    ax.plot(frame["predicted"], y, "o", color=BLUE, label="rows predicted to be of it")
     ax.set_yticks(y, [shown_name(name) for name in result.classes])
     ax.set_ylim(len(frame) - 0.5, -0.5)
     ax.set_xlim(left=0.0)

@@ -251,3 +251,15 @@ def test_printed(tmp_path):
     axes = tallied().plot()
     assert axes.get_title() == "Tally of 4 rows"
     axes.figure.savefig(tmp_path / "tally.png")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheduler", ["threads", "processes"])
+def test_tasks_of_dask_make_the_tally_of_all_rows(scheduler):
+    dask = pytest.importorskip("dask")
+    one = dask.delayed(dfu.tally)
+    parts = [one(PROBS[i : i + 1], LABELS[i : i + 1], rng=1) for i in range(4)]
+    total = dask.delayed(sum)(parts).compute(scheduler=scheduler)
+    whole = dfu.tally(PROBS, LABELS, rng=1)
+    assert np.array_equal(total.scores.scores, whole.scores.scores)
+    assert np.array_equal(total.counts.counts, whole.counts.counts)
