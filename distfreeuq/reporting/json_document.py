@@ -15,6 +15,7 @@ from distfreeuq.guarantees import Guarantee, NoGuarantee
 if TYPE_CHECKING:
     import pandas as pd
 
+    from distfreeuq.label_shift.results import LabelShiftResult
     from distfreeuq.reporting.results import Report
 
 FORMAT = 1
@@ -31,7 +32,10 @@ def as_document(made: Report) -> dict[str, Any]:
         "rows": {"source": shift.n, "target": shift.m},
         "classes": [str(name) for name in shift.classes],
         "warnings": list(made.warnings),
-        "tests": {"equal_class_proportions": plain(asdict(shift.test()))},
+        "tests": {
+            "equal_class_proportions": plain(asdict(shift.test())),
+            "label_shift": _fit(shift),
+        },
         "weights": {
             "method": shift.method,
             "by_class": _records(shift.to_frame()),
@@ -83,6 +87,13 @@ def _page(page: Page) -> dict[str, Any]:
         ],
         "notes": [list(note) for note in page.notes],
     }
+
+
+def _fit(shift: LabelShiftResult) -> Any:
+    """Return the test of fit; None where there are no counts to make it of."""
+    if shift.output_cells is None:
+        return None
+    return plain(asdict(shift.goodness_of_fit()))
 
 
 def _claim(claim: Guarantee | NoGuarantee) -> dict[str, Any]:

@@ -195,6 +195,8 @@ def test_json_has_everything_and_no_nan(made):
     assert document["rows"] == {"source": 300, "target": 120}
     weights = [row["weight"] for row in document["weights"]["by_class"]]
     np.testing.assert_allclose(weights, made.shift.label_weight)
+    refuted = document["tests"]["label_shift"]["p_value"]
+    assert refuted == made.shift.goodness_of_fit().p_value
     claim = document["prediction_sets"]["guarantee"]
     assert claim["statement"] == made.fit.guarantee.statement
     assert document["coverage"]["rows"] == 60
