@@ -13,6 +13,10 @@ class DistFreeWarning(UserWarning):
     """Root of the warnings: the answer is right, but may not be what was wanted."""
 
 
+class LikelyMistakeWarning(DistFreeWarning):
+    """An argument is valid, but looks like another: the message says which."""
+
+
 class SmallCalibrationWarning(DistFreeWarning):
     """Too few calibration rows for the level asked: the threshold is infinite."""
 

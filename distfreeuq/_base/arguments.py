@@ -23,9 +23,10 @@ from distfreeuq._base.arrays import (
     NotAnArray,
     describe,
     is_single,
-    listed,
     shape_of,
 )
+from distfreeuq._base.intent import likely_mistakes
+from distfreeuq._base.intent.class_vectors import by_class
 from distfreeuq._kernels import _checks
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq.exceptions import InputError
@@ -49,12 +50,15 @@ class UncheckedProbs(NamedTuple):
     matrix : ndarray (n, K)
     tolerance : float
         Largest distance of a row's sum from one.
+    given : object
+        What the user gave.
     """
 
     matrix: FloatMatrix
     tolerance: float
     args: "Arguments"
     parameter: str
+    given: Any = None
 
     def raise_if_invalid(self, row: int) -> None:
         """Raise for the row that a kernel has found to be invalid; -1 means none."""
@@ -70,19 +74,31 @@ class UncheckedProbs(NamedTuple):
         return self.matrix
 
 
+class _Scores(NamedTuple):
+    """Probabilities or logits as the user gave them, and as a matrix."""
+
+    given: Any
+    matrix: FloatMatrix
+    rows: UncheckedProbs | None
+
+
 class Arguments:
     """Checks the arguments of one public function, whose name its messages carry."""
 
-    __slots__ = ("caller",)
+    __slots__ = ("_scores", "caller")
 
     def __init__(self, caller: str) -> None:
         self.caller = caller
+        # what was read of the rows that labels belong to: of the source, of the target
+        self._scores: dict[bool, _Scores] = {}
 
-    def invalid(self, parameter: str, must: str, got: str) -> NoReturn:
-        """Raise the one form of error message."""
+    def invalid(
+        self, parameter: str, must: str, got: str, *, hint: str = ""
+    ) -> NoReturn:
+        """Raise the one form of error message; the hint is a sentence of its own."""
         raise InputError(
             f"The '{parameter}' parameter of {self.caller} must be {must}. "
-            f"Got {got} instead."
+            f"Got {got} instead.{' ' * bool(hint)}{hint}"
         )
 
     # ---------------------------------------------------------------- scalars
@@ -96,6 +112,7 @@ class Arguments:
         low: float = -np.inf,
         high: float = np.inf,
         open_ends: bool = False,
+        is_share: bool = False,
     ) -> float:
         """Return a real number within the limits."""
         if isinstance(value, np.ndarray) and value.ndim == 0:
@@ -108,27 +125,36 @@ class Arguments:
             number = np.nan
         inside = low < number < high if open_ends else low <= number <= high
         if not inside:
-            self.invalid(parameter, must, describe(value))
+            hint = likely_mistakes.level_hint(number, parameter) if is_share else ""
+            self.invalid(parameter, must, describe(value), hint=hint)
         return number
 
     def probability(self, value: Any, parameter: str) -> float:
         """Return a number strictly between 0 and 1."""
+        must = "a number in (0, 1)"
         return self.number(
-            value, parameter, "a number in (0, 1)", low=0.0, high=1.0, open_ends=True
+            value, parameter, must, low=0.0, high=1.0, open_ends=True, is_share=True
         )
 
     def alpha(self, value: Any) -> float:
         """Return the miscoverage level."""
-        return self.probability(value, "alpha")
+        alpha = self.probability(value, "alpha")
+        likely_mistakes.warn_of_large_alpha(alpha, self.caller)
+        return alpha
 
-    def alphas(self, value: Any, n_classes: int) -> FloatArray:
+    def alphas(self, value: Any, classes: Classes) -> FloatArray:
         """Return one miscoverage level per class from a number or a vector."""
+        n_classes = len(classes)
         if is_single(value):
             return np.full(n_classes, self.alpha(value))
         must = f"a number in (0, 1), or {n_classes} of them"
-        return self.vector(
+        value = by_class(self, value, classes, "alpha")
+        alphas = self.vector(
             value, "alpha", must, length=n_classes, low=SMALLEST, high=_BELOW_ONE
         )
+        largest = float(alphas.max(initial=0.0))
+        likely_mistakes.warn_of_large_alpha(largest, self.caller)
+        return alphas
 
     def count(
         self, value: Any, parameter: str, *, low: int, high: int = _LARGEST_COUNT
@@ -184,6 +210,7 @@ class Arguments:
     ) -> tuple[UncheckedProbs, Classes]:
         """Return what `probs` does, for a kernel that checks rows on its way."""
         rows = self._probability_rows(value, parameter)
+        self._scores[_of_target(parameter)] = _Scores(value, rows.matrix, rows)
         columns = class_labels.column_names(self, value, parameter)
         return rows, self.classes(classes, columns, rows.matrix.shape[1])
 
@@ -196,9 +223,8 @@ class Arguments:
             must = f"of shape (n, {len(classes)}), as in the fit"
             self.invalid(parameter, must, f"shape {np.shape(value)}")
         columns = class_labels.column_names(self, value, parameter)
-        if columns is not None and class_labels.contradict(columns, classes):
-            must = f"with the fit's columns in the fit's order, {listed(classes)}"
-            self.invalid(parameter, must, listed(columns))
+        if columns is not None:
+            class_labels.check_order(self, columns, classes, parameter)
         return rows
 
     def _probability_rows(self, value: ArrayLike, parameter: str) -> UncheckedProbs:
@@ -206,22 +232,30 @@ class Arguments:
         matrix = self._floats(array, parameter, "probabilities")
         if matrix.ndim == 1:  # checked, and complementary by construction
             matrix = self._binary(matrix, parameter)
-            return UncheckedProbs(matrix, _SUM_TOLERANCE[4], self, parameter)
+            return UncheckedProbs(matrix, _SUM_TOLERANCE[4], self, parameter, value)
         if matrix.ndim != 2 or matrix.shape[1] < 2:
             must = "of shape (n, K) with K >= 2, or (n,) for the probability of class 1"
             self.invalid(parameter, must, shape_of(array))
         tolerance = _SUM_TOLERANCE_DOUBLE
         if array.dtype.kind == "f":
             tolerance = _SUM_TOLERANCE.get(array.dtype.itemsize, tolerance)
-        return UncheckedProbs(matrix, tolerance, self, parameter)
+        return UncheckedProbs(matrix, tolerance, self, parameter, value)
 
     def logits(
-        self, value: ArrayLike, parameter: str = "logits", classes: Any = None
+        self,
+        value: ArrayLike,
+        parameter: str = "logits",
+        classes: Any = None,
+        *,
+        may_be_probs: bool = False,
     ) -> tuple[FloatMatrix, Classes]:
         """Return finite logits (n, K), and the classes of their columns."""
         matrix = self._finite_matrix(value, parameter, "logits")
         if matrix.shape[1] < 2:
             self.invalid(parameter, "of shape (n, K) with K >= 2", shape_of(matrix))
+        if not may_be_probs:
+            likely_mistakes.warn_of_probabilities(matrix, parameter, self.caller)
+        self._scores[_of_target(parameter)] = _Scores(value, matrix, None)
         columns = class_labels.column_names(self, value, parameter)
         return matrix, self.classes(classes, columns, matrix.shape[1])
 
@@ -275,7 +309,12 @@ class Arguments:
     def _binary(self, vector: FloatArray, parameter: str) -> FloatMatrix:
         """Return (n, 2) from the probabilities of class 1."""
         must = "probabilities in [0, 1]"
-        self._within(vector, 0.0, 1.0, parameter, must, where="row")
+        if vector.size and vector.max() > 1.0 and vector.min() >= 0.0:
+            whole = bool((vector == np.floor(vector)).all())
+            hint = likely_mistakes.SWAPPED if whole else likely_mistakes.PERCENT
+        else:
+            hint = "If these are log-odds, give scipy.special.expit(log_odds)."
+        self._within(vector, 0.0, 1.0, parameter, must, where="row", hint=hint)
         matrix = np.empty((vector.size, 2), dtype=vector.dtype)
         np.subtract(1.0, vector, out=matrix[:, 0])
         matrix[:, 1] = vector
@@ -286,6 +325,7 @@ class Arguments:
     ) -> NoReturn:
         """Say what is wrong with a row that is no probability vector."""
         row_values = matrix[row]
+        hint = likely_mistakes.row_hint(row_values)
         for is_bad, must in (
             (~np.isfinite(row_values), "finite probabilities"),
             (row_values < 0, "non-negative probabilities"),
@@ -293,10 +333,10 @@ class Arguments:
             if is_bad.any():
                 column = int(np.flatnonzero(is_bad)[0])
                 got = f"{row_values[column]} at row {row}, column {column}"
-                self.invalid(parameter, must, got)
+                self.invalid(parameter, must, got, hint=hint)
         total = float(row_values.sum(dtype=np.float64))
         must = f"rows of probabilities that sum to one (within {tolerance:g})"
-        self.invalid(parameter, must, f"a sum of {total:.8g} at row {row}")
+        self.invalid(parameter, must, f"a sum of {total:.8g} at row {row}", hint=hint)
 
     # ----------------------------------------------------------------- labels
 
@@ -307,8 +347,30 @@ class Arguments:
     def labels(
         self, value: ArrayLike, classes: Classes, n_rows: int, parameter: str = "labels"
     ) -> IntArray:
-        """Return labels as column numbers (n,)."""
-        return class_labels.column_numbers(self, value, classes, n_rows, parameter)
+        """Return labels as column numbers (n,).
+
+        What else is wrong with the rows that they belong to is told first.
+        """
+        scores = self._scores.get(_of_target(parameter))
+        refused: InputError | None
+        try:
+            codes = class_labels.column_numbers(self, value, classes, n_rows, parameter)
+            refused = None
+        except InputError as error:
+            refused = error
+        if refused is not None:
+            if scores is not None and scores.rows is not None:
+                scores.rows.checked()
+            raise refused
+        if scores is not None and scores.matrix.shape[0] == n_rows:
+            likely_mistakes.warn_of_other_order(
+                value, scores.given, parameter, self.caller
+            )
+            if isinstance(classes, range):
+                likely_mistakes.warn_of_counting_from_one(
+                    codes, scores.matrix, parameter, self.caller
+                )
+        return codes
 
     # ---------------------------------------------------------------- vectors
 
@@ -374,6 +436,7 @@ class Arguments:
         must: str,
         *,
         where: str = "position",
+        hint: str = "",
     ) -> None:
         """Raise for a NaN and for any entry outside the limits."""
         if vector.size == 0 or (vector.min() >= low and vector.max() <= high):
@@ -382,7 +445,7 @@ class Arguments:
         index = np.unravel_index(int(np.argmin(inside)), vector.shape)
         first = tuple(int(i) for i in index)
         at = f" at {where} {first[0]}" if vector.ndim == 1 else arrays.place(first)
-        self.invalid(parameter, must, f"{vector[first]}{at}")
+        self.invalid(parameter, must, f"{vector[first]}{at}", hint=hint)
 
     def weights(
         self,
@@ -412,12 +475,13 @@ class Arguments:
     def label_weights(
         self,
         value: ArrayLike,
-        n_classes: int,
+        classes: Classes,
         labels: IntArray,
         parameter: str = "label_weight",
     ) -> FloatArray:
         """Return class weights; an infinite one is for classes the source lacks."""
-        vector = self.weights(value, parameter, n_classes, allow_infinite=True)
+        value = by_class(self, value, classes, parameter)
+        vector = self.weights(value, parameter, len(classes), allow_infinite=True)
         infinite = np.isinf(vector)
         if infinite.any() and infinite[labels].any():
             row = int(np.argmax(infinite[labels]))
@@ -429,3 +493,8 @@ class Arguments:
         """Return one number in [0, 1] per row."""
         must = "numbers in [0, 1], one per row"
         return self.vector(value, "uniforms", must, length=n_rows, low=0.0, high=1.0)
+
+
+def _of_target(parameter: str) -> bool:
+    """Say whether an argument is of the target's rows: `probs_target`."""
+    return parameter.endswith("_target")

@@ -60,6 +60,23 @@ def _foreign_array(value: Any) -> AnyArray:
         return np.asarray(value)
 
 
+def row_names(value: Any) -> AnyArray | tuple[Any, ...] | None:
+    """Return the index of a pandas object: integers, or a tuple of other names.
+
+    None: it has none, or one that only counts the rows from zero.
+    """
+    index = getattr(value, "index", None)
+    if not hasattr(value, "iloc") or index is None:
+        return None
+    names = index.to_numpy()
+    if names.dtype.kind == "i":
+        counts = names.size == 0 or (names[0] == 0 and names[-1] == names.size - 1)
+        if counts and np.array_equal(names, np.arange(names.size)):
+            return None
+        return read_only(names.astype(np.int64))
+    return tuple(index.tolist())
+
+
 def read_only(array: AnyArray) -> AnyArray:
     """Return a view that cannot be written through."""
     view = array.view()

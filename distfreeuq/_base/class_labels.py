@@ -11,6 +11,7 @@ import numpy as np
 from distfreeuq._base import arrays
 from distfreeuq._base.array_types import ArrayLike, Classes, IntArray
 from distfreeuq._base.arrays import AnyArray, describe, listed, shape_of
+from distfreeuq._base.intent import likely_mistakes
 
 if TYPE_CHECKING:
     from distfreeuq._base.arguments import Arguments
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 def column_names(args: Arguments, value: Any, parameter: str) -> Classes | None:
     """Return the class names that a DataFrame's columns give; None for 0..K-1."""
     columns = getattr(value, "columns", None)
+    if columns is None and hasattr(value, "coords") and hasattr(value, "dims"):
+        columns = _coordinates(value)  # of an xarray DataArray
     if columns is None or not hasattr(value, "to_numpy"):
         return None
     names = tuple(arrays.plain(name) for name in columns)
@@ -26,6 +29,12 @@ def column_names(args: Arguments, value: Any, parameter: str) -> Classes | None:
         return None
     _check_names(args, names, parameter, "a frame with distinct column names")
     return names
+
+
+def _coordinates(value: Any) -> list[Any] | None:
+    """Return the names of a DataArray's columns, None if it has none."""
+    names = value.coords.get(value.dims[-1]) if len(value.dims) == 2 else None
+    return None if names is None else list(np.asarray(names).tolist())
 
 
 def class_names(
@@ -72,8 +81,41 @@ def name_classes(classes: Classes, positions: Iterable[int]) -> str:
 
 
 def contradict(columns: Classes, names: Classes) -> bool:
-    """Say whether columns name some of these classes, but not all in this order."""
-    return tuple(columns) != tuple(names) and not set(columns).isdisjoint(names)
+    """Say whether columns name some of these classes, but not all in this order.
+
+    Columns that are called alike around the names, as 'prob_cat', name them too.
+    """
+    if tuple(columns) == tuple(names):
+        return False
+    if not set(columns).isdisjoint(names):
+        return True
+    found = None
+    for before, after in _around(str(columns[0]), names):
+        called = [f"{before}{name}{after}" for name in names]
+        if called == [str(column) for column in columns]:
+            return False
+        found = found or set(called) == {str(column) for column in columns}
+    return bool(found)
+
+
+def _around(column: str, names: Classes) -> Iterable[tuple[str, str]]:
+    """Return what may stand before and after every name, by one column's name."""
+    for name in map(str, names):
+        start = column.find(name)
+        while start >= 0:
+            yield column[:start], column[start + len(name) :]
+            start = column.find(name, start + 1)
+
+
+def check_order(
+    args: Arguments, columns: Classes, classes: Classes, parameter: str
+) -> None:
+    """Refuse the columns of a frame that name a fit's classes in another order."""
+    if contradict(columns, classes):
+        must = f"with the fit's columns in the fit's order, {listed(classes)}"
+        hint = f"In that order they are {parameter}[list(fit.classes)]."
+        alike = set(columns) == set(classes)
+        args.invalid(parameter, must, listed(columns), hint=hint if alike else "")
 
 
 def column_numbers(
@@ -89,7 +131,9 @@ def column_numbers(
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        args.invalid(parameter, "one label per row, shape (n,)", shape_of(array))
+        hint = likely_mistakes.shape_hint(array, n_rows, len(classes))
+        must = "one label per row, shape (n,)"
+        args.invalid(parameter, must, shape_of(array), hint=hint)
     if array.shape[0] != n_rows:
         must = f"one label for each of the {n_rows} rows"
         args.invalid(parameter, must, f"{array.shape[0]} labels")
@@ -109,7 +153,7 @@ def _numbered(
             return labels
     valid = (array >= 0) & (array < n_classes) & (array == np.floor(array))
     row = int(np.argmin(valid))
-    _invalid_label(args, array[row], row, range(n_classes), parameter)
+    _invalid_label(args, array, row, range(n_classes), parameter)
 
 
 def _named(
@@ -124,7 +168,7 @@ def _named(
         codes[np.isnat(array)] = -1
     if codes.min() < 0:
         row = int(np.argmin(codes >= 0))
-        _invalid_label(args, array[row], row, classes, parameter)
+        _invalid_label(args, array, row, classes, parameter)
     return codes
 
 
@@ -139,12 +183,14 @@ def _look_up(items: list[Any], code_of: dict[Hashable, int]) -> IntArray:
 
 
 def _invalid_label(
-    args: Arguments, label: Any, row: int, classes: Classes, parameter: str
+    args: Arguments, labels: AnyArray, row: int, classes: Classes, parameter: str
 ) -> NoReturn:
     must = f"among the classes {listed(classes)}"
     if isinstance(classes, range):
         must = f"integers 0..{len(classes) - 1}, or names listed in classes="
-    args.invalid(parameter, must, f"{describe(label)} at row {row}")
+    got = f"{describe(labels[row])} at row {row}"
+    hint = likely_mistakes.label_hint(labels, classes)
+    args.invalid(parameter, must, got, hint=hint)
 
 
 def _check_names(

@@ -296,6 +296,19 @@ def column_names(size: str) -> Entry:
     return check
 
 
+def row_name() -> Entry:
+    """Allow the name of a row: a text, a number, None, or a tuple of these."""
+
+    def check(value: Any, sizes: Sizes) -> None:
+        if type(value) is tuple:
+            for item in value:
+                check(item, sizes)
+        elif value is not None and type(value) not in (str, int, float, bool):
+            _unlike("a text or a number that names a row", value)
+
+    return check
+
+
 def several(entry: Entry, size: str | None = None) -> Entry:
     """Allow a tuple whose items are all of one kind."""
 

@@ -271,7 +271,7 @@ def _read_weights(
             must = f"weights for the classes {listed(rows.classes)}"
             args.invalid("label_weight", must, f"weights for {listed(names)}")
         given = identified_weights(args, by_label)
-        of_class = args.label_weights(given, rows.n_classes, rows.labels)
+        of_class = args.label_weights(given, rows.classes, rows.labels)
         return {WEIGHTED: of_class[rows.labels]}
     if by_row is None:
         return {}

@@ -19,6 +19,7 @@ from distfreeuq._base.array_types import (
     RandomState,
 )
 from distfreeuq._base.arrays import describe, listed
+from distfreeuq._base.intent.class_vectors import by_class
 from distfreeuq._base.random_streams import stream
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq.binning.label_shift_bins import TargetWeights
@@ -152,6 +153,7 @@ def read_target_weights(
         if region is None and not given.known:
             region = given.region(delta)
         given = identified_weights(args, given)
+    given = by_class(args, given, classes, "label_weight")
     used = args.weights(given, "label_weight", n_classes, squared=True)
     if region is None:
         return TargetWeights(used, Box(used, used, True), None, source, 0.0)

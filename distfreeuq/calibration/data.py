@@ -112,9 +112,11 @@ def read_rows(
     labels: ArrayLike,
     sample_weight: ArrayLike | None,
     classes: ArrayLike | None,
+    *,
+    may_be_probs: bool = False,
 ) -> CalibrationRows:
     """Check the arguments that all calibrators of logits share."""
-    matrix, names = read_logits(args, logits, classes)
+    matrix, names = read_logits(args, logits, classes, may_be_probs=may_be_probs)
     n = matrix.shape[0]
     if n == 0:
         args.invalid("logits", "of shape (n, K) with n >= 1", f"shape {matrix.shape}")
@@ -170,26 +172,37 @@ def read_weights(
 
 
 def read_logits(
-    args: Arguments, value: ArrayLike, classes: ArrayLike | None
+    args: Arguments,
+    value: ArrayLike,
+    classes: ArrayLike | None,
+    *,
+    may_be_probs: bool = False,
 ) -> tuple[FloatMatrix, Classes]:
     """Return checked logits (n, K) and classes; (n,) are log-odds of class 1."""
-    matrix, names = args.logits(_two_columns(args, value, "logits"), classes=classes)
+    matrix, names = args.logits(
+        _two_columns(args, value, "logits"), classes=classes, may_be_probs=may_be_probs
+    )
     check_size(args, matrix, "logits")
     return matrix, names
 
 
 def read_new_logits(
-    args: Arguments, value: ArrayLike, classes: Classes, parameter: str = "logits"
+    args: Arguments,
+    value: ArrayLike,
+    classes: Classes,
+    parameter: str = "logits",
+    *,
+    may_be_probs: bool = False,
 ) -> FloatMatrix:
     """Return checked logits for a fit with these classes."""
-    matrix, names = args.logits(_two_columns(args, value, parameter), parameter)
+    two = _two_columns(args, value, parameter)
+    matrix, names = args.logits(two, parameter, may_be_probs=may_be_probs)
     check_size(args, matrix, parameter)
     if matrix.shape[1] != len(classes):
         must = f"of shape (n, {len(classes)}), as in the fit"
         args.invalid(parameter, must, f"shape {matrix.shape}")
-    if not isinstance(names, range) and class_labels.contradict(names, classes):
-        must = f"with the fit's columns in the fit's order, {listed(classes)}"
-        args.invalid(parameter, must, listed(names))
+    if not isinstance(names, range):
+        class_labels.check_order(args, names, classes, parameter)
     return matrix
 
 

@@ -104,7 +104,10 @@ def groupwise_calibration(
     """
     args = Arguments("groupwise_calibration")
     name, chosen = read_calibrator(args, calibrator)
-    rows = read_rows(args, logits, labels, sample_weight, classes)
+    takes_probs = not isinstance(chosen, Calibrator) or chosen.takes_probs
+    rows = read_rows(
+        args, logits, labels, sample_weight, classes, may_be_probs=takes_probs
+    )
     min_rows = args.count(min_rows, "min_rows", low=1)
     if isinstance(groups, str):
         groups = args.choice(groups, "groups", ["predicted"])

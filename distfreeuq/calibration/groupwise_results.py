@@ -123,7 +123,7 @@ class GroupwiseResult(CalibrationResult):
         `UnseenGroupWarning`.
         """
         args = Arguments("GroupwiseResult.predict")
-        matrix = read_new_logits(args, logits, self.classes)
+        matrix = read_new_logits(args, logits, self.classes, may_be_probs=True)
         codes, unseen = self._codes(args, logits, matrix, groups)
         if unseen:
             warn_user(

@@ -289,7 +289,7 @@ def prediction_sets(
         _check_classes(args, known, calibration)
     given: Any = shift if known is None else known.label_weight
     weights = args.label_weights(
-        given, len(calibration.classes), calibration.labels, "shift"
+        given, calibration.classes, calibration.labels, "shift"
     )
     if confidence is None:
         by_weights = fit_label_shift(calibration, weights, known, alpha, None)

@@ -140,7 +140,7 @@ def calibration_scores(
     unchecked, names = args.unchecked_probs(probs, classes=classes)
     n = unchecked.matrix.shape[0]
     codes = args.labels(labels, names, n)
-    chosen = as_score(score, args).made_of(codes, len(names))
+    chosen = as_score(score, args).made_of(codes, names)
     randomized = args.flag(randomized, "randomized") and chosen.uses_uniforms
     never_empty = args.flag(never_empty, "never_empty")
     uniforms, row_key = fit_uniforms(args, unchecked.matrix, rng, ids, randomized)

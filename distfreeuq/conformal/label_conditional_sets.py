@@ -82,7 +82,7 @@ class LabelConditionalConformalResult(ClassThresholdResult):
     def at(self, alpha: float | ArrayLike) -> LabelConditionalConformalResult:
         """Return the same fit at another level, as `ConformalResult.at`."""
         args = Arguments("LabelConditionalConformalResult.at")
-        alphas = args.alphas(alpha, len(self.classes))
+        alphas = args.alphas(alpha, self.classes)
         calibration = self._calibration(self.score_labels)
         return fit_label_conditional(
             calibration, alphas, self.confidence, np.ndim(alpha) == 0
@@ -233,7 +233,7 @@ def label_conditional_conformal(
         ids=ids,
         groups=groups,
     )
-    alphas = args.alphas(alpha, len(calibration.classes))
+    alphas = args.alphas(alpha, calibration.classes)
     confidence = calibration.read_confidence(args, confidence)
     one_alpha = np.ndim(alpha) == 0
     if groups is not None:

@@ -288,7 +288,7 @@ def label_shift_conformal(
             args.invalid("groups", must, "groups")
         return fit_capped_pac(calibration, estimate, alpha, confidence)
     given = identified_weights(args, label_weight)
-    weights = args.label_weights(given, len(calibration.classes), calibration.labels)
+    weights = args.label_weights(given, calibration.classes, calibration.labels)
     if confidence is not None:
         generator = stream(rng, "thin", args.caller)
         if groups is None:

@@ -18,7 +18,7 @@ from distfreeuq._base.array_types import (
     IntArray,
     RandomState,
 )
-from distfreeuq._base.arrays import describe, read_only
+from distfreeuq._base.arrays import describe, read_only, row_names
 from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.random_streams import check_rng
 from distfreeuq._base.row_uniforms import RowKey, new_uniforms
@@ -373,6 +373,7 @@ class ConformalResult(Result):
             guarantee=guarantee_of_sets(
                 self.guarantee, self.row_key, own_uniforms and self.randomized
             ),
+            index=row_names(rows.given),
         )
 
     def _members(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,12 +18,15 @@ from distfreeuq._base.row_groups import read_groups
 from distfreeuq._base.stored_state import (
     State,
     column_names,
+    either,
     flags,
     integers,
     maybe,
     part,
     proportion,
     require,
+    row_name,
+    several,
 )
 from distfreeuq.conformal.coverage import CoverageResult, measure_coverage
 from distfreeuq.guarantees import Guarantee, NoGuarantee
@@ -51,6 +55,9 @@ class PredictionSets(Result):
         The coverage the sets were made for.
     guarantee : Guarantee or NoGuarantee
         What the fit that made them guarantees.
+    index : ndarray (n,) of int, tuple, or None
+        The rows' names, where probabilities came in a DataFrame or Series that has an
+        index of its own; `to_frame` has it too.
 
     Examples
     --------
@@ -72,6 +79,7 @@ class PredictionSets(Result):
     classes: Classes
     nominal: float | None
     guarantee: Guarantee | NoGuarantee
+    index: IntArray | tuple[Any, ...] | None = None
 
     _state: ClassVar[State] = {
         "classes": column_names("K"),
@@ -79,7 +87,13 @@ class PredictionSets(Result):
         "sizes": integers("n"),
         "nominal": maybe(proportion()),
         "guarantee": part(Guarantee, NoGuarantee),
+        "index": maybe(either(integers("n", low=-(2**63)), several(row_name(), "n"))),
     }
+
+    @staticmethod
+    def _added(fields: dict[str, Any]) -> dict[str, Any]:
+        """Return what the first files of format 2 lack."""
+        return {"index": None}
 
     def _validate_state(self) -> None:
         counted = np.array_equal(self.sizes, np.count_nonzero(self.mask, axis=1))
@@ -109,7 +123,14 @@ class PredictionSets(Result):
             classes=self.classes,
             nominal=self.nominal,
             guarantee=self.guarantee,
+            index=self._index_of(index),
         )
+
+    def _index_of(self, rows: Any) -> IntArray | tuple[Any, ...] | None:
+        if isinstance(self.index, tuple):
+            chosen = np.arange(len(self))[rows]
+            return tuple(self.index[row] for row in chosen.tolist())
+        return None if self.index is None else read_only(self.index[rows])
 
     def __iter__(self) -> Iterator[np.ndarray[Any, Any]]:
         """Iterate over the rows' labels."""
@@ -120,6 +141,24 @@ class PredictionSets(Result):
         names = name_array(self.classes)
         columns = np.nonzero(self.mask)[1]
         return np.split(names[columns], np.cumsum(self.sizes)[:-1]) if len(self) else []
+
+    def to_list(self) -> list[list[Any]]:
+        """Return each row's labels as a list of plain Python values."""
+        return [labels.tolist() for labels in self.labels()]
+
+    def to_json(self) -> str:
+        """Return the sets as JSON: the nominal coverage, and labels by row.
+
+        Rows are named by the index of the probabilities, or numbered from zero. Class
+        names and rows' names that JSON has no form for are written as text.
+        """
+        rows = range(len(self)) if self.index is None else list(self.index)
+        sets = [
+            {"row": row, "labels": labels}
+            for row, labels in zip(rows, self.to_list(), strict=True)
+        ]
+        content = {"nominal": self.nominal, "sets": sets}
+        return json.dumps(content, default=_plain_text)
 
     def evaluate(
         self,
@@ -152,12 +191,17 @@ class PredictionSets(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row per prediction: a bool column per class, then the set's size."""
+        """Return a row per prediction: a bool column per class, then the set's size.
+
+        The index is that of the probabilities, where they had one.
+        """
         import pandas as pd
 
         names = name_array(self.classes)
         columns = pd.Index(names, dtype=names.dtype, tupleize_cols=False)
         frame = pd.DataFrame(self.mask, columns=columns)
+        if self.index is not None:
+            frame.index = pd.Index(self.index)
         # a class may be called "size" too
         frame.insert(len(names), "size", self.sizes, allow_duplicates=True)
         return frame
@@ -173,3 +217,8 @@ class PredictionSets(Result):
         from distfreeuq import plots
 
         return plots.set_sizes(self, ax=ax)
+
+
+def _plain_text(value: Any) -> Any:
+    """Return what JSON can write of an integer of NumPy's, a date, or anything else."""
+    return value.item() if isinstance(value, np.generic) else str(value)

@@ -184,10 +184,10 @@ def conformal_thresholds(
         args.invalid("label_weight", must, got)
 
     if method == "label-conditional":
-        alphas = args.alphas(alpha, n_classes)
+        alphas = args.alphas(alpha, range(n_classes))
         return label_conditional_thresholds(score_array, codes, alphas)
     level = args.alpha(alpha)
     if label_weight is None:
         return np.full(n_classes, exchangeable_threshold(score_array, level))
-    weights = args.label_weights(label_weight, n_classes, codes)
+    weights = args.label_weights(label_weight, range(n_classes), codes)
     return label_shift_thresholds(score_array, codes, weights, level)

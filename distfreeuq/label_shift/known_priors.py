@@ -7,6 +7,7 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray
 from distfreeuq._base.arrays import read_only
+from distfreeuq._base.intent.class_vectors import by_class, common_names, without_names
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.label_shift.results import LabelShiftResult, WeightSolution
 
@@ -27,9 +28,11 @@ def label_weights(
     source_prior, target_prior : array_like (K,)
         Class proportions p and q, each non-negative and summing to one.
         Known numbers: frequencies of the calibration labels are estimates, for which
-        nothing that needs known priors is claimed.
+        nothing that needs known priors is claimed. Two dicts, or two Series, are
+        matched by their names.
     classes : sequence, optional
-        Class names.
+        Class names, in the order of the columns of probabilities. None: the names that
+        the proportions carry, in the order of `source_prior`, or 0..K-1.
 
     Returns
     -------
@@ -46,9 +49,18 @@ def label_weights(
     [[0.474, 0.132, 0.395]]
     """
     args = Arguments("label_weights")
-    p = _proportions(args, source_prior, "source_prior")
-    q = _proportions(args, target_prior, "target_prior", p.size)
-    return fit_known(p, q, args.classes(classes, None, p.size))
+    if classes is None:
+        both = ("source_prior", "target_prior")
+        classes = common_names(args, source_prior, target_prior, both)
+    in_any_order = _proportions(args, without_names(source_prior), "source_prior")
+    names = args.classes(classes, None, in_any_order.size)
+    p = by_class(args, source_prior, names, "source_prior")
+    q = by_class(args, target_prior, names, "target_prior")
+    return fit_known(
+        _proportions(args, p, "source_prior"),
+        _proportions(args, q, "target_prior", len(names)),
+        names,
+    )
 
 
 def fit_known(p: FloatArray, q: FloatArray, classes: Classes) -> LabelShiftResult:

@@ -13,6 +13,7 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import describe, read_only
+from distfreeuq._base.intent.class_vectors import by_number
 
 LARGEST_FEATURE = 1e50
 _LARGEST_VARIANCE = 1e30
@@ -39,6 +40,7 @@ def proportions(
 ) -> FloatArray:
     """Return class proportions (K,)."""
     must = "class proportions that sum to one"
+    value = by_number(args, value, parameter)
     vector = args.vector(value, parameter, must, length=n_classes, low=0.0, high=1.0)
     if abs(vector.sum() - 1.0) > _SUM_TOLERANCE:
         args.invalid(parameter, must, f"a sum of {vector.sum():.8g}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import distfreeuq as dfu
 from distfreeuq import theorems
@@ -45,6 +46,7 @@ def results() -> dict[str, Any]:
     }
     sets = split.predict(PROBS[:9])
     found: dict[str, Any] = {
+        "sets-of-frame": split.predict(pd.DataFrame(PROBS[:3], index=["a", "b", "c"])),
         "split-hashed": split,
         "split-ids": dfu.split_conformal(PROBS, LABELS, ids=range(40), rng=0),
         "split-named": dfu.split_conformal(PROBS, named, classes=NAMES, score="lac"),

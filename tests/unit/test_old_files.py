@@ -83,6 +83,7 @@ SINCE_FORMAT_2 = sorted(
 )
 
 
+@pytest.mark.filterwarnings("ignore:Every row of:distfreeuq.LikelyMistakeWarning")
 @pytest.mark.parametrize("name", SINCE_FORMAT_2)
 def test_a_file_of_format_2_gives_the_numbers_of_its_day(name):
     found = numbers_of(dfu.load(FORMAT_2 / f"{name}.npz"))

@@ -18,7 +18,7 @@ from distfreeuq._base.array_types import (
     IntArray,
     RandomState,
 )
-from distfreeuq._base.arrays import describe, listed, read_only
+from distfreeuq._base.arrays import describe, listed, read_only, row_names
 from distfreeuq._base.persistence import register
 from distfreeuq._base.row_groups import look_up_groups
 from distfreeuq._base.stored_state import (
@@ -184,6 +184,7 @@ class GroupedConformalResult(Result):
             guarantee=guarantee_of_sets(
                 self.guarantee, one.row_key, one.randomized and uniforms is not None
             ),
+            index=row_names(probs),
         )
 
     def p_values(

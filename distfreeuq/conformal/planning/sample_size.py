@@ -10,6 +10,7 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, BoolArray, FloatArray, IntArray
 from distfreeuq._base.arrays import read_only
+from distfreeuq._base.intent.class_vectors import by_class, names_of, without_names
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_sample
 from distfreeuq.bounds import unchecked
 from distfreeuq.conformal.planning import guarantees
@@ -128,10 +129,16 @@ def _read_prior(
             args.invalid("classes", "None without source_prior=", "names")
         return np.ones(1), range(1)
     must = "positive class proportions, two or more, that sum to one"
-    prior = args.vector(source_prior, "source_prior", must, low=1e-12, high=1.0)
+    if classes is None:
+        classes = names_of(source_prior)
+    prior = args.vector(
+        without_names(source_prior), "source_prior", must, low=1e-12, high=1.0
+    )
     if prior.size < 2 or abs(prior.sum() - 1.0) > 1e-6:
         args.invalid("source_prior", must, f"a sum of {prior.sum():.8g}")
-    return prior, args.classes(classes, None, prior.size)
+    names = args.classes(classes, None, prior.size)
+    in_order = by_class(args, source_prior, names, "source_prior")
+    return args.vector(in_order, "source_prior", must), names
 
 
 def rows_needed(alpha: float, delta: float | None, tolerance: float | None) -> int:

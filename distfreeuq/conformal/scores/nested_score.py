@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    Classes,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+)
 
 ROUNDING = 1e-3
 """How far beyond one the sum of a row's probabilities may be."""
@@ -65,7 +71,7 @@ class NestedScore:
         """Whether the score was made of the calibration labels."""
         return False
 
-    def made_of(self, labels: IntArray, n_classes: int) -> NestedScore:
+    def made_of(self, labels: IntArray, classes: Classes) -> NestedScore:
         """Return the score for these calibration labels: most do not know them."""
         return self
 

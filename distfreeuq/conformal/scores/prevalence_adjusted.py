@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 
 from distfreeuq._base.arguments import SMALLEST, Arguments
-from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    Classes,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+)
 from distfreeuq._base.arrays import read_only
+from distfreeuq._base.intent.class_vectors import (
+    by_class,
+    by_number,
+    names_of,
+    without_names,
+)
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, flag, masses, maybe
 from distfreeuq.conformal.scores.nested_score import NestedScore
@@ -31,12 +45,12 @@ class PAS(NestedScore):
     ----------
     class_prior : array_like (K,), optional
         Positive class proportions, up to scale, such as the training labels', chosen
-        without the calibration rows. None: each class's count among the calibration
-        labels, plus one. Scores are then not exchangeable, since a new row's own label
-        is not counted; but that only makes its score smaller, so that coverage on
-        average over calibration draws is still at least 1 - alpha (theory page, 1.7).
-        No law of coverage given the calibration rows is left, and `confidence` is
-        refused.
+        without the calibration rows; by position, or by name in a dict or Series.
+        None: each class's count among the calibration labels, plus one. Scores are then
+        not exchangeable, since a new row's own label is not counted; but that only
+        makes its score smaller, so that coverage on average over calibration draws is
+        still at least 1 - alpha (theory page, 1.7). No law of coverage given the
+        calibration rows is left, and `confidence` is refused.
 
     References
     ----------
@@ -51,7 +65,7 @@ class PAS(NestedScore):
     [[-1.0, -0.5, -2.0]]
     """
 
-    class_prior: ArrayLike | None = None
+    class_prior: ArrayLike | Mapping[Any, float] | None = None
     counted: bool = False
 
     _state: ClassVar[State] = {"class_prior": maybe(masses("*")), "counted": flag()}
@@ -67,13 +81,22 @@ class PAS(NestedScore):
             return
         must = "positive finite numbers, one per class"
         prior = Arguments("PAS").vector(
-            self.class_prior, "class_prior", must, low=SMALLEST, high=1e300
+            without_names(self.class_prior),
+            "class_prior",
+            must,
+            low=SMALLEST,
+            high=1e300,
         )
         if prior.size < 2:
             Arguments("PAS").invalid("class_prior", must, f"{prior.size} of them")
         total = float(prior.sum())
         if abs(total - 1.0) > _ONE:  # or a file would not give back the same digits
             prior = prior / total
+        names = names_of(self.class_prior)
+        if names is not None:  # kept until a fit tells the order of its classes
+            named = dict(zip(names, prior.tolist(), strict=True))
+            object.__setattr__(self, "class_prior", MappingProxyType(named))
+            return
         object.__setattr__(self, "class_prior", read_only(prior))
 
     def needs(self) -> tuple[str, ...]:
@@ -93,17 +116,24 @@ class PAS(NestedScore):
         """Whether the score was made of the calibration labels."""
         return self.counted
 
-    def made_of(self, labels: IntArray, n_classes: int) -> NestedScore:
-        """Return the score with the calibration labels' counts, if none are given."""
-        if self.class_prior is not None and not self.counted:
+    def made_of(self, labels: IntArray, classes: Classes) -> NestedScore:
+        """Return the score with the calibration labels' counts, if none are given.
+
+        Proportions that have names are put in the order of the classes.
+        """
+        given = self.class_prior
+        if isinstance(given, Mapping):
+            return PAS(by_class(Arguments("PAS"), given, classes, "class_prior"))
+        if given is not None and not self.counted:
             return self
-        return PAS(np.bincount(labels, minlength=n_classes) + 1.0, counted=True)
+        return PAS(np.bincount(labels, minlength=len(classes)) + 1.0, counted=True)
 
     def _prior(self, n_classes: int) -> FloatArray:
-        if self.class_prior is None:
+        given = by_number(Arguments("PAS"), self.class_prior, "class_prior")
+        if given is None:
             must = "given where there are no calibration labels to count"
             Arguments("PAS").invalid("class_prior", must, "None")
-        prior = np.asarray(self.class_prior)
+        prior = np.asarray(given)
         if prior.size != n_classes:
             must = f"one proportion for each of the {n_classes} classes"
             Arguments("PAS").invalid("class_prior", must, f"{prior.size}")

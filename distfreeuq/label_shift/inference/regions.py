@@ -10,6 +10,7 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import read_only
+from distfreeuq._base.intent.class_vectors import by_number
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, flag, floats, masses, maybe, proportion
 
@@ -62,8 +63,10 @@ class Box:
     def __post_init__(self) -> None:
         """Check the ends and make them read-only."""
         args = Arguments("Box")
-        low = args.vector(self.low, "low", "numbers, one per class")
-        high = args.vector(self.high, "high", "numbers, one per class", length=low.size)
+        must = "numbers, one per class"
+        low, high = by_number(args, self.low, "low"), by_number(args, self.high, "high")
+        low = args.vector(low, "low", must)
+        high = args.vector(high, "high", must, length=low.size)
         _store(
             self,
             low=low,
@@ -428,13 +431,14 @@ def _bounds_matrix(args: Arguments, value: Any, parameter: str) -> FloatMatrix:
 
 def _direction(value: ArrayLike, caller: str, n_classes: int) -> FloatArray:
     must, most = "finite numbers, one per class", _LARGEST_BOUND
-    return Arguments(caller).vector(
-        value, "direction", must, length=n_classes, low=-most, high=most
-    )
+    args = Arguments(caller)
+    value = by_number(args, value, "direction")
+    return args.vector(value, "direction", must, length=n_classes, low=-most, high=most)
 
 
 def _point(value: ArrayLike, caller: str, parameter: str, n_classes: int) -> FloatArray:
     args = Arguments(caller)
+    value = by_number(args, value, parameter)
     return args.vector(value, parameter, "numbers, one per class", length=n_classes)
 
 

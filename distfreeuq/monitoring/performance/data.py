@@ -18,7 +18,7 @@ from distfreeuq._base.array_types import (
     IntArray,
     RandomState,
 )
-from distfreeuq._base.arrays import describe
+from distfreeuq._base.arrays import describe, listed
 from distfreeuq.conformal.by_group.results import GroupedConformalResult
 from distfreeuq.conformal.chosen_sets import ChosenConformalResult
 from distfreeuq.conformal.results import ConformalResult
@@ -186,16 +186,17 @@ def read_sets(
 
 
 def read_shift(
-    args: Arguments, shift: Any, rows: Rows
+    args: Arguments, shift: Any, rows: Rows, classes: Classes
 ) -> LabelShiftResult | FloatArray | DensityRatioResult | None:
     """Return the shift as it was given, checked against the rows."""
     samples = rows.samples
-    n, k = samples.probs.shape
+    n = samples.probs.shape[0]
     if shift is None:
         return None
     if isinstance(shift, LabelShiftResult):
-        if len(shift.classes) != k:
-            args.invalid("shift", f"of {k} classes", repr(shift))
+        if tuple(shift.classes) != tuple(classes):
+            must = f"for the classes {listed(classes)}"
+            args.invalid("shift", must, f"weights for {listed(shift.classes)}")
         m = samples.probs_target.shape[0]
         same = (shift.n, shift.m) == (n, m) and np.array_equal(
             shift.source_counts, samples.class_counts
@@ -207,7 +208,7 @@ def read_shift(
         if shift.n_source != n:
             args.invalid("shift", f"of the {n} source rows", repr(shift))
         return shift
-    return args.label_weights(shift, k, samples.labels, "shift")
+    return args.label_weights(shift, classes, samples.labels, "shift")
 
 
 def read_weight(

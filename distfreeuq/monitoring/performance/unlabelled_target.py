@@ -152,7 +152,7 @@ def target_performance(
     chosen = read_metrics(args, metrics)
     ends = read_bounds(args, loss_bounds)
     rows, names = read_rows(args, probs, labels, probs_target, classes)
-    given = read_shift(args, shift, rows)
+    given = read_shift(args, shift, rows, names)
     weight, bound = read_weight(args, sample_weight, weight_bound, rows.predicted.size)
     if weight is not None and given is not None:
         args.invalid("sample_weight", "given without shift", "both")

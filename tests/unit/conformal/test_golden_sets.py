@@ -34,6 +34,7 @@ def test_aps_scores(case):
         assert scores == close_to(expected)
 
 
+@pytest.mark.filterwarnings("ignore:alpha=:distfreeuq.LikelyMistakeWarning")
 @pytest.mark.golden("conformal", "conformal_thresholds")
 def test_conformal_thresholds(case):
     inputs = case["inputs"]

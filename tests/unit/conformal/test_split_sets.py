@@ -81,6 +81,7 @@ def test_p_values_of_one_row_written_out():
     assert fit_by_hand("lac").p_values(NEW[:1]).tolist() == [[4 / 5, 2 / 5, 1 / 5]]
 
 
+@pytest.mark.filterwarnings("ignore:alpha=:distfreeuq.LikelyMistakeWarning")
 @by_hand
 @pytest.mark.parametrize("alpha", [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.99, 1 - 0.6])
 def test_a_label_is_in_the_set_if_its_p_value_exceeds_alpha(name, alpha):
