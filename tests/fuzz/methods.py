@@ -37,6 +37,8 @@ METHODS: dict[str, float] = {
     "effects": 0.5,
     "enclosure": 0.5,
     "evaluate": 1.0,
+    "to_json": 0.3,
+    "to_list": 0.3,
     "excess": 0.5,
     "goodness_of_fit": 0.3,
     "group_frame": 0.5,

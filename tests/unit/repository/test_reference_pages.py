@@ -47,3 +47,11 @@ def test_every_page_is_in_the_index():
     index = (PAGES.parent / "api.md").read_text(encoding="utf-8")
     for page in PAGES.glob("*.md"):
         assert f"api/{page.stem}\n" in index
+
+
+def test_the_list_of_names_is_of_names_that_exist_and_says_what_they_are():
+    text = (PAGES.parent / "api.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([\w.]+)` \| (.*) \|$", text, re.M))
+    assert len(rows) > 200
+    assert set(rows) - public() == set()
+    assert all(line for line in rows.values())
