@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments, UncheckedProbs
-from distfreeuq._base.array_types import ArrayLike, IntArray, RandomState
+from distfreeuq._base.array_types import ArrayLike, Classes, IntArray, RandomState
 from distfreeuq._base.arrays import describe, shape_of
 from distfreeuq._base.progress import progress_bar
 from distfreeuq._base.random_streams import check_rng
@@ -154,7 +154,7 @@ def _tally_array(
     matrix = unchecked.checked()
     n, n_classes = matrix.shape
     codes = None if labels is None else args.labels(labels, names, n)
-    score = _additive_score(args, score, n_classes)
+    score = _additive_score(args, score, names)
     if ids is not None:
         ids = args.array(ids, "ids", "integers or texts")
         if ids.shape != (n,):
@@ -177,11 +177,13 @@ def _tally_array(
 
 
 def _additive_score(
-    args: Arguments, score: NestedScore | None, n_classes: int
+    args: Arguments, score: NestedScore | None, classes: Classes
 ) -> NestedScore | None:
     """Return the score; refuse one that is made of all labels, which are not here."""
-    no_labels = np.empty(0, dtype=np.int64)
-    if score is not None and score.made_of(no_labels, n_classes).knows_labels:
+    if score is None:
+        return None
+    score = score.made_of(np.empty(0, dtype=np.int64), classes)
+    if score.knows_labels:
         must = "one with class proportions of its own: those of the rows do not add up"
         args.invalid("score", must, f"{score.name!r} that counts the labels")
     return score
