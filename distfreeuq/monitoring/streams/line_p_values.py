@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, IndexArray, IntArray
 from distfreeuq._kernels import _streams
+
+BLOCK = 1 << 17
+"""Rows after which Ctrl-C is answered: a tenth of a second or less."""
+
+
+def blocks(n: int) -> Iterator[slice]:
+    """Yield the rows of one call of a kernel after another."""
+    for start in range(0, n, BLOCK):
+        yield slice(start, min(start + BLOCK, n))
 
 
 def join_line(
@@ -20,5 +31,7 @@ def join_line(
     p, q = np.empty(cells.size), np.empty(cells.size)
     tree = np.empty_like(longer)
     before = int(line.sum())
-    _streams._rank_in_line(cells, uniforms, longer, tree, before, p, q)
+    for at in blocks(cells.size):
+        rows = cells[at], uniforms[at]
+        _streams._rank_in_line(*rows, longer, tree, before + at.start, p[at], q[at])
     return longer, p, q

@@ -24,6 +24,7 @@ from distfreeuq._base.stored_state import (
     require,
 )
 from distfreeuq._kernels import _streams
+from distfreeuq.monitoring.streams.line_p_values import blocks
 
 _CASH, _POWERS, _SLOPES, _FIRST_HISTOGRAM = 1, 8, 4, 13
 _MOST_PIECES, _MOST_BETS = 64, 64
@@ -119,24 +120,26 @@ class Wealth:
         names = "capital", "since_best", "best_start", "weight", "counts", "totals"
         own = {name: getattr(self, name).copy() for name in names}
         log_wealth = np.empty(p.size)
-        log_scale = _streams._bet(
-            p,
-            q,
-            before,
-            self.start,
-            self.shares,
-            own["capital"],
-            self.log_scale,
-            own["since_best"],
-            own["best_start"],
-            self.pieces,
-            self.growth,
-            self.prior,
-            own["weight"],
-            own["counts"],
-            own["totals"],
-            log_wealth,
-        )
+        log_scale = self.log_scale
+        for at in blocks(p.size):
+            log_scale = _streams._bet(
+                p[at],
+                q[at],
+                before + at.start,
+                self.start,
+                self.shares,
+                own["capital"],
+                log_scale,
+                own["since_best"],
+                own["best_start"],
+                self.pieces,
+                self.growth,
+                self.prior,
+                own["weight"],
+                own["counts"],
+                own["totals"],
+                log_wealth[at],
+            )
         parts = {name: read_only(array) for name, array in own.items()}
         return replace(self, log_scale=log_scale, **parts), log_wealth
 

@@ -11,6 +11,7 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq.monitoring.streams.score_cells import N_CELLS, _number_cells
+from tests.fuzz.judge import difference
 
 RNG = np.random.default_rng(0)
 SOURCE = RNG.dirichlet([4, 1, 1], size=300)
@@ -253,3 +254,38 @@ def test_many_classes_without_rows_have_one_interval():
     monitor = dfu.shift_monitor(probs, rng.integers(0, 3, 15), rng=0).update(probs)
     low, high = monitor.confint().T
     assert (low[3:] == 0.0).all() and (high[3:] == high[3]).all() and high[3] <= 1.0
+
+
+def test_blocks_of_a_long_update_change_nothing(monkeypatch):
+    from distfreeuq.monitoring.streams import line_p_values
+
+    whole = dfu.shift_monitor(SOURCE, LABELS, rng=0).update(SOURCE)
+    monkeypatch.setattr(line_p_values, "BLOCK", 7)
+    pieces = dfu.shift_monitor(SOURCE, LABELS, rng=0).update(SOURCE)
+    assert difference(whole, pieces) is None
+
+
+def test_an_update_that_is_interrupted_leaves_the_monitor_as_it_was(monkeypatch):
+    from distfreeuq._kernels import _streams
+    from distfreeuq.monitoring.streams import line_p_values, wealth
+
+    monitor = dfu.shift_monitor(SOURCE, LABELS, rng=0).update(SOURCE[:50])
+    before, calls = copy.deepcopy(monitor), []
+
+    class Pressed:
+        _rank_in_line = staticmethod(_streams._rank_in_line)
+
+        @staticmethod
+        def _bet(*arguments):
+            calls.append(arguments)
+            if len(calls) == 3:
+                raise KeyboardInterrupt
+            return _streams._bet(*arguments)
+
+    monkeypatch.setattr(line_p_values, "BLOCK", 7)
+    monkeypatch.setattr(wealth, "_streams", Pressed)
+    with pytest.raises(KeyboardInterrupt):
+        monitor.update(SOURCE)
+    monkeypatch.undo()
+    assert difference(before, monitor) is None
+    assert difference(before.update(SOURCE), monitor.update(SOURCE)) is None
