@@ -16,6 +16,7 @@ from distfreeuq._base.array_types import (
 )
 from distfreeuq._base.random_streams import stream
 from distfreeuq._numerics.row_sums import check_and_predict
+from distfreeuq.monitoring.streams.line_p_values import blocks
 from distfreeuq.monitoring.streams.score_cells import (
     StreamScore,
     cells_of,
@@ -83,8 +84,13 @@ def _rows(
     own = own_numbers(args, score, probs.matrix, features)
     # row by row, so that batches of any size take the same numbers for the same rows
     uniforms = generator.random((n, score.draws))
-    confidence = probs.matrix[np.arange(n), predicted]
-    cells = cells_of(score, predicted, confidence, n_classes, uniforms, own)
+    cells = np.empty(n, dtype=np.int32)
+    for at in blocks(n):
+        confidence = probs.matrix[np.arange(at.start, at.stop), predicted[at]]
+        numbers = None if own is None else own[at]
+        cells[at] = cells_of(
+            score, predicted[at], confidence, n_classes, uniforms[at], numbers
+        )
     return StreamRows(cells, predicted, np.ascontiguousarray(uniforms[:, 0]))
 
 
