@@ -121,6 +121,7 @@ def prediction_sets() -> Figures:
         "grouped_scores": by_group.plot,
         "monitor_wealth": watched.plot,
         "running_risk": risk.plot,
+        "tallied_rows": dfu.tally(probs, labels, rng=0).plot,
         "coverage_against_rows": dfu.plan(0.1, 0.9, tolerance=0.03).plot,
         "set_sizes": coverage.plot,
         "class_coverage": lambda: coverage.plot(kind="classes"),

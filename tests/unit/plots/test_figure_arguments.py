@@ -28,6 +28,7 @@ OF_RESULTS = {
     "metric_comparison": "result",
     "monitor_wealth": "result",
     "running_risk": "result",
+    "tallied_rows": "result",
     "reliability_bins": "fit",
     "reliability_change": "fit",
     "reliability_diagram": "table",
