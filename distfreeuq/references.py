@@ -424,6 +424,16 @@ VOVK_2012 = _cite(
     title="Conditional validity of inductive conformal predictors",
     booktitle="Asian Conference on Machine Learning",
 )
+VOVK_2015 = _cite(
+    "Vovk, Petej & Fedorova (2015)",
+    "inproceedings",
+    author="Vovk, Vladimir and Petej, Ivan and Fedorova, Valentina",
+    title=(
+        "Large-scale probabilistic predictors with and without guarantees of validity"
+    ),
+    booktitle="Advances in Neural Information Processing Systems",
+    volume="28",
+)
 WAUDBY_SMITH_2024 = _cite(
     "Waudby-Smith & Ramdas (2024)",
     "article",

@@ -89,9 +89,9 @@ def compare_calibrations(
     label_weight : array_like (K,) or LabelShiftResult, optional
         In place of `sample_weight`: weights that depend on the label.
     calibrators : str, callable, or a sequence or mapping of these
-        "temperature", "platt", "vector", "isotonic", or a function that is called as
-        `temperature_scaling` is, with `sample_weight`, and returns a fit whose
-        `predict` takes logits. A mapping gives names.
+        "temperature", "platt", "vector", "dirichlet", "isotonic", "venn-abers", "beta",
+        or a function that is called as `temperature_scaling` is, with `sample_weight`,
+        and returns a fit whose `predict` takes logits. A mapping gives names.
     calibration_share : float or (float, float), default 0.3
         Share of the rows that each repetition calibrates on, of the source and of the
         target; other target rows test. It is 0.3 in [1]_. With (1.0, 0.3) all source

@@ -9,23 +9,41 @@ from distfreeuq.calibration.groupwise_results import GroupwiseResult
 from distfreeuq.calibration.isotonic import IsotonicResult, isotonic_calibration
 from distfreeuq.calibration.logits import to_logits
 from distfreeuq.calibration.platt import PlattResult, platt_scaling
+from distfreeuq.calibration.probability_maps.beta_curves import (
+    BetaResult,
+    beta_calibration,
+)
+from distfreeuq.calibration.probability_maps.dirichlet_maps import (
+    DirichletResult,
+    dirichlet_scaling,
+)
+from distfreeuq.calibration.probability_maps.venn_prediction import (
+    VennAbersResult,
+    venn_abers,
+)
 from distfreeuq.calibration.results import CalibrationResult
 from distfreeuq.calibration.temperature import TemperatureResult, temperature_scaling
 from distfreeuq.calibration.vector import VectorResult, vector_scaling
 
 __all__ = [
+    "BetaResult",
     "CalibrationResult",
     "ClasswiseTemperatureResult",
+    "DirichletResult",
     "GroupwiseResult",
     "IsotonicResult",
     "PlattResult",
     "TemperatureResult",
     "VectorResult",
+    "VennAbersResult",
+    "beta_calibration",
     "classwise_temperature_scaling",
+    "dirichlet_scaling",
     "groupwise_calibration",
     "isotonic_calibration",
     "platt_scaling",
     "temperature_scaling",
     "to_logits",
     "vector_scaling",
+    "venn_abers",
 ]

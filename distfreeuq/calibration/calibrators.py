@@ -15,6 +15,21 @@ from distfreeuq.calibration.isotonic import (
     read_isotonic_options,
 )
 from distfreeuq.calibration.platt import fit_platt, platt_scaling, read_platt_options
+from distfreeuq.calibration.probability_maps.beta_curves import (
+    beta_calibration,
+    fit_beta,
+    read_beta_options,
+)
+from distfreeuq.calibration.probability_maps.dirichlet_maps import (
+    dirichlet_scaling,
+    fit_dirichlet,
+    read_dirichlet_options,
+)
+from distfreeuq.calibration.probability_maps.venn_prediction import (
+    fit_venn_abers,
+    read_venn_abers_options,
+    venn_abers,
+)
 from distfreeuq.calibration.results import CalibrationResult
 from distfreeuq.calibration.temperature import (
     fit_temperature,
@@ -65,8 +80,13 @@ CALIBRATORS = {
     ),
     "vector": Calibrator(vector_scaling, read_vector_options, fit_vector),
     "platt": Calibrator(platt_scaling, read_platt_options, fit_platt),
+    "dirichlet": Calibrator(dirichlet_scaling, read_dirichlet_options, fit_dirichlet),
     "isotonic": Calibrator(
         isotonic_calibration, read_isotonic_options, fit_isotonic, takes_probs=True
+    ),
+    "beta": Calibrator(beta_calibration, read_beta_options, fit_beta, takes_probs=True),
+    "venn-abers": Calibrator(
+        venn_abers, read_venn_abers_options, fit_venn_abers, takes_probs=True
     ),
 }
 

@@ -144,6 +144,10 @@ class ClasswiseTemperatureResult(CalibrationResult):
         tops, _, _ = describe_rows(matrix)
         return scaled_softmax(matrix, tops, tops, self.inverse_temperatures)
 
+    @property
+    def _has_temperatures(self) -> bool:
+        return True
+
     def to_frame(self) -> pd.DataFrame:
         """Return the coefficient table, a row per class.
 

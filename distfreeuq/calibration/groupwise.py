@@ -28,6 +28,8 @@ from distfreeuq.calibration.groupwise_results import (
 )
 from distfreeuq.calibration.guarantees import class_guarantee, no_theorem
 from distfreeuq.calibration.isotonic import IsotonicResult
+from distfreeuq.calibration.probability_maps.beta_curves import BetaResult
+from distfreeuq.calibration.probability_maps.venn_prediction import VennAbersResult
 from distfreeuq.calibration.results import CalibrationResult, change_fields, outcome_of
 from distfreeuq.calibration.temperature import TemperatureOptions
 from distfreeuq.guarantees import Guarantee, NoGuarantee
@@ -51,12 +53,13 @@ def groupwise_calibration(
 
     Parameters
     ----------
-    calibrator : {"temperature", "vector", "platt", "isotonic"} or callable
+    calibrator : {"temperature", "vector", "platt", "dirichlet", "isotonic", \
+"venn-abers", "beta"} or callable
         What to fit in each group: a name, or a function with the signature of
         `temperature_scaling` that returns a `CalibrationResult`.
     logits : array_like (n, K)
-        A classifier's logits on rows that it was not fitted on; for isotonic
-        calibration, probabilities.
+        A classifier's logits on rows that it was not fitted on; for isotonic,
+        Venn-Abers and beta calibration, probabilities.
     labels : array_like (n,)
         Integers 0..K-1, or names listed in `classes`.
     groups : "predicted", array_like (n,) or callable, default "predicted"
@@ -138,7 +141,8 @@ def groupwise_calibration(
     # the results say which groups they were
     warn_once(listed_warnings(caught), "the groups' fits")
     probs = apply_maps(rows.logits, which[codes], fits, pooled)
-    before = rows.logits if isinstance(pooled, IsotonicResult) else None
+    of_probs = isinstance(pooled, IsotonicResult | VennAbersResult | BetaResult)
+    before = rows.logits if of_probs else None
     return GroupwiseResult(
         **change_fields(rows, outcome_of(rows, probs), before=before),
         guarantee=_guarantee(rows, counts[own], n_candidates, checked),

@@ -160,6 +160,10 @@ class GroupwiseResult(CalibrationResult):
                 "a function",
             )
 
+    @property
+    def _has_temperatures(self) -> bool:
+        return self.pooled._has_temperatures
+
     def to_frame(self) -> pd.DataFrame:
         """Return the groups' own tables below one another, with columns group and n.
 

@@ -93,10 +93,13 @@ def smoothed_targets(rows: CalibrationRows) -> FloatArray:
 @on_one_blas_thread
 def fit_multinomial(rows: CalibrationRows, ridge: float) -> LinearMap:
     """Fit softmax(coef @ z + bias) by maximum likelihood, with a ridge."""
-    n_classes = rows.n_classes
-    present = np.bincount(rows.labels, rows.weights, n_classes) > 0.0
-    free = present | (ridge > 0.0)
-    problem = LinearLoss(rows, free, ridge)
+    present = np.bincount(rows.labels, rows.weights, rows.n_classes) > 0.0
+    return minimize_linear(LinearLoss(rows, present | (ridge > 0.0), ridge))
+
+
+def minimize_linear(problem: LinearLoss) -> LinearMap:
+    """Return the linear map of smallest loss, with standard errors."""
+    rows, free, n_classes = problem.rows, problem.free, problem.rows.n_classes
     theta = problem.multiple_of_identity(rough_alpha(rows))
     std_err = np.full((n_classes, n_classes + 1), np.nan)
     diverged = ~free
@@ -122,7 +125,7 @@ def _finish(
     curvature = problem.factor(hessian)
     shape = (problem.n_free, problem.n_features)
     std_err = np.sqrt(np.maximum(curvature.sandwich(meat), 0.0)).reshape(shape)
-    diverged = np.diag(hessian).reshape(shape)[:, -1] - problem.ridge < FLAT
+    diverged = np.diag(hessian).reshape(shape)[:, -1] - problem.bias_ridge < FLAT
     std_err[diverged] = np.nan
     step = curvature.solve(gradient)
     if gradient @ step <= NEAR:

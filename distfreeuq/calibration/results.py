@@ -120,6 +120,40 @@ class CalibrationResult(Result):
         """
         return reliability_frame(self.bins_before, self.bins_after)
 
+    def confint(self, alpha: float = 0.05) -> FloatMatrix:
+        """Confidence intervals of the parameters, shape (p, 2): rows as in `to_frame`.
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            One minus the level of each, by itself.
+
+        Notes
+        -----
+        Normal intervals by the standard errors, those of temperatures on the log scale:
+        asymptotic, with no claim at a given sample size. They leave out how weights
+        were found, and the bias of a ridge. NaN where a parameter has no standard
+        error, as at a bound.
+        """
+        args = Arguments(f"{type(self).__name__}.confint")
+        alpha = args.alpha(alpha)
+        frame = self.to_frame()
+        if "std_err" not in frame:
+            args.invalid("self", "a map with standard errors", repr(self))
+        table = coefficients(
+            frame["estimate"].to_numpy(),
+            frame["std_err"].to_numpy(),
+            0.0,
+            positive=self._has_temperatures,
+            level=1.0 - alpha,
+        )
+        return np.column_stack([table["low"], table["high"]])
+
+    @property
+    def _has_temperatures(self) -> bool:
+        """Whether the parameters are positive, with intervals on the log scale."""
+        return False
+
     def plot(
         self,
         ax: Axes | None = None,
@@ -222,6 +256,7 @@ def coefficients(
     null: float | FloatArray,
     *,
     positive: bool = False,
+    level: float = LEVEL,
 ) -> dict[str, FloatArray]:
     """Return the columns of a coefficient table: z test of a null value, interval.
 
@@ -229,7 +264,7 @@ def coefficients(
     temperatures and inverse temperatures get the same ones. Unknown standard errors
     (NaN) give NaN.
     """
-    quantile = float(special.ndtri(0.5 + 0.5 * LEVEL))
+    quantile = float(-special.ndtri(0.5 * (1.0 - level)))
     # errors of 0 and beyond all doubles have tests and intervals in the limit
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if positive:

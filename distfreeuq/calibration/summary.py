@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from distfreeuq.calibration.groupwise_results import GroupwiseResult
     from distfreeuq.calibration.isotonic import IsotonicResult
     from distfreeuq.calibration.platt import PlattResult
+    from distfreeuq.calibration.probability_maps.beta_curves import BetaResult
+    from distfreeuq.calibration.probability_maps.dirichlet_maps import DirichletResult
+    from distfreeuq.calibration.probability_maps.venn_prediction import VennAbersResult
     from distfreeuq.calibration.results import CalibrationResult
     from distfreeuq.calibration.vector import VectorResult
 
@@ -104,6 +107,22 @@ def summarize_platt(fit: PlattResult) -> GuaranteeSummary:
     return _summarize(fit, "Platt scaling", facts, [table], notes)
 
 
+def summarize_dirichlet(fit: DirichletResult) -> GuaranteeSummary:
+    """Return losses, the two ridges and coefficients."""
+    frame = fit.to_frame()
+    pairs = zip(frame["class"], frame["of"], strict=True)
+    names = [f"{class_name(k)} <- {class_name(of)}" for k, of in pairs]
+    facts = [
+        ("Ridge off the diagonal", f"{fit.ridge:g}"),
+        ("Ridge of biases", f"{fit.ridge_bias:g}"),
+    ]
+    notes = [("Note", "standard errors leave out the bias that the ridges make.")]
+    if np.isnan(fit.std_err).all():
+        notes = [("Note", "no standard errors beyond 1000 parameters.")]
+    tables = [Table(["class <- of", *_headers("no change")], _lines(names, frame))]
+    return _summarize(fit, "Dirichlet scaling", facts, tables, notes)
+
+
 def summarize_isotonic(fit: IsotonicResult) -> GuaranteeSummary:
     """Return losses and the extent of the curves."""
     rows = [
@@ -123,6 +142,46 @@ def summarize_isotonic(fit: IsotonicResult) -> GuaranteeSummary:
     note = "no standard errors, as isotonic estimates have no normal limit."
     tables = [Table(headers, rows)]
     return _summarize(fit, "Isotonic calibration", [], tables, [("Note", note)])
+
+
+def summarize_beta(fit: BetaResult) -> GuaranteeSummary:
+    """Return losses and the parameters of every curve."""
+    frame = fit.to_frame()
+    tables = []
+    for name, null in (("a", "a=1"), ("b", "b=1"), ("intercept", "c=0")):
+        part = frame[frame["parameter"] == name]
+        names = [class_name(one) for one in part["class"]]
+        tables.append(Table([name, *_headers(null)], _lines(names, part)))
+    notes = []
+    if (fit.coef[:, :2] == 0.0).any():
+        note = "a parameter of 0 is at its bound: without it the curve would fall."
+        notes.append(("Note", note))
+    return _summarize(fit, "Beta calibration", [], tables, notes)
+
+
+def summarize_venn_abers(fit: VennAbersResult) -> GuaranteeSummary:
+    """Return losses, the extent of the curves, and how far they are apart."""
+    curves = zip(
+        curve_classes(fit.classes), fit.knots, fit.lower, fit.upper, strict=True
+    )
+    rows = [
+        [
+            class_name(name),
+            str(knots.size),
+            number(float(low[0])),
+            number(float(high[-1])),
+            number(float((high - low).mean())),
+            number(float((high - low).max())),
+        ]
+        for name, knots, low, high in curves
+    ]
+    headers = ["class", "scores", "lowest p_0", "highest p_1", "mean p_1 - p_0", "max"]
+    note = (
+        "at the calibration rows' different scores; no standard errors, as isotonic "
+        "estimates have no normal limit."
+    )
+    tables = [Table(headers, rows)]
+    return _summarize(fit, "Venn-Abers calibration", [], tables, [("Note", note)])
 
 
 def summarize_groupwise(fit: GroupwiseResult) -> GuaranteeSummary:

@@ -120,6 +120,10 @@ class TemperatureResult(CalibrationResult):
         alpha = np.array([self.inverse_temperature], dtype=np.float64)
         return scaled_softmax(matrix, tops, one_group, alpha)
 
+    @property
+    def _has_temperatures(self) -> bool:
+        return True
+
     def to_frame(self) -> pd.DataFrame:
         """Return the coefficient table: one row, the temperature.
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from statsmodels.iolib.summary import Summary
 
-TAKES_PROBS = ("isotonic", "binning")
+TAKES_PROBS = ("isotonic", "venn-abers", "beta", "binning")
 """Calibrators of probabilities rather than logits."""
 
 
@@ -85,7 +85,8 @@ class CovariateShiftCalibrationResult(Result):
     Attributes
     ----------
     calibrator : str
-        "temperature", "platt", "vector", "isotonic" or "binning".
+        "temperature", "platt", "vector", "dirichlet", "isotonic", "venn-abers", "beta"
+        or "binning".
     calibration : CalibrationResult or BinningResult
         The fitted calibrator.
     ratio : DensityRatioResult or None
@@ -133,7 +134,7 @@ class CovariateShiftCalibrationResult(Result):
     guarantee: Guarantee | NoGuarantee
 
     _state: ClassVar[State] = {
-        "calibrator": text("temperature", "platt", "vector", *TAKES_PROBS),
+        "calibrator": text("temperature", "platt", "vector", "dirichlet", *TAKES_PROBS),
         "calibration": part(CalibrationResult, BinningResult),
         "ratio": part_or_none(DensityRatioResult),
         "feature_map": part_or_none(FeatureMapResult),

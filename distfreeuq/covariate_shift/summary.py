@@ -19,7 +19,10 @@ _NAMES = {
     "temperature": "temperature scaling",
     "platt": "Platt scaling",
     "vector": "vector scaling",
+    "dirichlet": "Dirichlet scaling",
     "isotonic": "isotonic regression",
+    "venn-abers": "Venn-Abers",
+    "beta": "beta calibration",
     "binning": "histogram binning",
 }
 

@@ -77,7 +77,8 @@ def covariate_shift_calibration(
         weights are known.
     target : array_like (m, d)
         Features of unlabelled target rows. None if the weights are known.
-    calibrator : {"temperature", "platt", "vector", "isotonic", "binning"}
+    calibrator : {"temperature", "platt", "vector", "dirichlet", "isotonic", \
+"venn-abers", "beta", "binning"}
         What is fitted to the weighted rows.
     ratio : str, object, DensityRatioResult, array_like (n,) or None
         Where the weights w(x) = q(x)/p(x) come from, by default "logistic": a `method`

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from distfreeuq.calibration.isotonic import IsotonicResult
     from distfreeuq.calibration.results import CalibrationResult
 
-_NEUTRAL = {"temperature": 1.0, "scale": 1.0, "bias": 0.0}
+_NEUTRAL = {"temperature": 1.0, "scale": 1.0, "bias": 0.0, "intercept": 0.0}
 
 
 def calibration_parameters(fit: CalibrationResult, *, ax: Axes | None = None) -> Axes:

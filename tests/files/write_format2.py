@@ -129,6 +129,9 @@ def results() -> dict[str, Any]:
         "platt": dfu.platt_scaling(LOGITS, LABELS),
         "platt-two": dfu.platt_scaling(LOGITS[:, :2], OF_TWO),
         "isotonic": dfu.isotonic_calibration(PROBS, LABELS),
+        "dirichlet": dfu.dirichlet_scaling(LOGITS, LABELS),
+        "beta": dfu.beta_calibration(PROBS, LABELS),
+        "venn-abers": dfu.venn_abers(PROBS, LABELS),
         "groupwise": dfu.groupwise_calibration("temperature", LOGITS, LABELS),
         "assessment": dfu.assess(PROBS, LABELS, n_boot=20, rng=0),
         "comparison": dfu.compare({"a": PROBS, "b": PROBS[:, ::-1]}, LABELS, n_boot=0),
@@ -182,7 +185,10 @@ def numbers_of(fit: Any) -> dict[str, Any]:
         found["predict"] = fit.predict(PROBS).mask
     elif isinstance(fit, dfu.GroupedConformalResult):
         found["predict"] = fit.predict(PROBS, ["north", "south"] * 20).mask
-    elif isinstance(fit, dfu.BinningResult | dfu.IsotonicResult):
+    elif isinstance(
+        fit,
+        dfu.BinningResult | dfu.IsotonicResult | dfu.VennAbersResult | dfu.BetaResult,
+    ):
         found["predict"] = fit.predict(TWO if len(fit.classes) == 2 else PROBS)
     elif isinstance(fit, dfu.CalibrationResult):
         found["predict"] = fit.predict(LOGITS[:, : len(fit.classes)])

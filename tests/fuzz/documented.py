@@ -41,6 +41,7 @@ NAN_BY_DESIGN: dict[str, str] = {
     ),
     r"PerformanceResult\.target_prior": "neither estimated nor given",
     r"PerformanceResult\.to_frame\[(source|estimate)\]": "no rows of a class",
+    r"\w+Result\.confint": "a parameter without standard error",
     r"ShiftMonitor\.confint": "no proportions fit: more than label shift",
     r"RiskMonitor\.risk": "before the first label",
     r"WaitingRows\.found": "rows whose label has not come",

@@ -48,6 +48,7 @@ METHODS: dict[str, float] = {
     "labels": 0.5,
     "line_names": 0.2,
     "logits": 1.0,
+    "multiprobabilities": 1.0,
     "needs": 0.1,
     "outcomes": 0.5,
     "p_values": 1.0,

@@ -125,6 +125,11 @@ FITS: dict[str, Entry] = {
     "vector_scaling": Entry(0.5, heavy=True),
     "platt_scaling": Entry(0.25, heavy=True),
     "isotonic_calibration": Entry(1.0),
+    "venn_abers": Entry(0.5),
+    "dirichlet_scaling": Entry(
+        0.25, {"ridge_bias": optional(kinds.positive)}, heavy=True
+    ),
+    "beta_calibration": Entry(0.5, heavy=True),
     "groupwise_calibration": Entry(
         0.3, {"groups": kinds.groups}, heavy=True, refuses=PASSED_ON
     ),
@@ -147,7 +152,13 @@ FITS: dict[str, Entry] = {
         {
             "logits": optional(kinds.logits),
             "calibrator": choice(
-                "temperature", "platt", "vector", "isotonic", "binning"
+                "temperature",
+                "platt",
+                "vector",
+                "isotonic",
+                "venn-abers",
+                "beta",
+                "binning",
             ),
         },
         heavy=True,

@@ -86,6 +86,29 @@ def test_isotonic_calibration():
     assert_matches("isotonic_calibration", str(fit))
 
 
+def test_beta_calibration():
+    fit = dfu.beta_calibration(PROBS, LABELS, classes=NAMES)
+    assert_matches("beta_calibration", str(fit))
+
+
+def test_dirichlet_scaling():
+    fit = dfu.dirichlet_scaling(LOGITS, LABELS, classes=NAMES, ridge_bias=0.1)
+    assert_matches("dirichlet_scaling", str(fit))
+
+
+def test_venn_abers():
+    fit = dfu.venn_abers(PROBS, LABELS, classes=NAMES)
+    assert_matches("venn_abers", str(fit))
+
+
+def test_venn_abers_of_two_classes_with_weights():
+    hits = [label == "benign" for label in LABELS]
+    fit = dfu.venn_abers(
+        PROBS[:, 0], hits, classes=[False, True], sample_weight=WEIGHTS
+    )
+    assert_matches("venn_abers_weighted", str(fit))
+
+
 def test_calibration_by_groups():
     site = ["north" if i // 5 % 2 else "south" for i in range(N)]
     site[0] = "island"

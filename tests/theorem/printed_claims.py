@@ -30,6 +30,12 @@ MEASURED = "what was measured, and is no promise: vignette 6"
 DESCRIBES = "describes the data or the computation, and promises nothing of other rows"
 
 ENTRIES = (
+    # --------------------------------------------------------- two probabilities each
+    Entry(
+        r"given p_Y, the probability that it is equals p_Y", ("venn-abers-calibration",)
+    ),
+    Entry(r"Which of the two is p_Y the label tells", reason=NONE),
+    Entry(r"predict makes of both has no such guarantee", reason=NONE),
     # --------------------------------------------------------------- learnt features
     Entry(r"95% intervals are DeLong's with twice the variance", ("auc-interval",)),
     Entry(r"an AUC up to [\d.]+ is not excluded", ("auc-interval",)),

@@ -82,6 +82,9 @@ PROVED = {
     f"{A}, Thm 3, with 2^K - 2 (Weissman et al., 2003)": ["binning-bound"],
     f"{A}, Thm 3, by bounded differences (theory page, 2.1)": ["binning-bound"],
     "edges at order statistics: Gupta & Ramdas (2021)": ["uniform-mass-rows"],
+    "Vovk, Petej & Fedorova (2015), inductive Venn-Abers (theory page, 8.5)": [
+        "venn-abers-calibration"
+    ],
     "hashed uniforms (theory page, 12.8)": ["seeded-coverage"],
     "statistically equivalent blocks (theory page, 2.2)": ["simplex-cell-rows"],
     f"{A}, Prop. 1 and Thm 4, repaired (theory page, 2.3)": [
@@ -222,6 +225,8 @@ def results():
     yield dfu.groupwise_calibration("temperature", LOGITS, LABELS)
     yield dfu.vector_scaling(LOGITS, LABELS)
     yield dfu.isotonic_calibration(ONE, HITS)
+    yield dfu.venn_abers(ONE, HITS)
+    yield dfu.venn_abers(PROBS, LABELS)
     yield dfu.platt_scaling(ONE, HITS)
 
     yield dfu.assess(PROBS, LABELS, n_sim=9, rng=0)

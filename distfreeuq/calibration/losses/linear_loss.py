@@ -50,6 +50,11 @@ class LinearLoss:
         self.n_free = int(free.sum())
         self.n_features = rows.n_classes + 1
 
+    @property
+    def bias_ridge(self) -> float:
+        """What the ridge adds to the curvature in a bias."""
+        return self.ridge
+
     def on(self, rows: CalibrationRows, ridge: float) -> LinearLoss:
         """Return the same loss for other rows."""
         return LinearLoss(rows, self.free, ridge)

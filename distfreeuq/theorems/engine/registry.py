@@ -83,6 +83,7 @@ FAMILIES = {
         "weights-have-no-scale",
         "temperature-intervals",
         "classes-without-error",
+        "venn-abers-calibration",
     ),
     "covariate_shift": (
         "importance-weighted-loss",

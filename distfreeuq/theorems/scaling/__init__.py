@@ -6,6 +6,7 @@ from distfreeuq.theorems.scaling import (
     sandwich_intervals,
     scaling_invariance,
     spoilt_confidence,
+    venn_probabilities,
 )
 
 THEOREMS = (
@@ -14,4 +15,5 @@ THEOREMS = (
     *scaling_invariance.THEOREMS,
     *sandwich_intervals.THEOREMS,
     *certain_classes.THEOREMS,
+    *venn_probabilities.THEOREMS,
 )

@@ -1,0 +1,1 @@
+"""Calibrators that are maps of probabilities: Venn-Abers, beta and Dirichlet."""
