@@ -13,9 +13,9 @@ from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, floats, require, several
-from distfreeuq._numerics.convex_minorants import fits_with_one_more
 from distfreeuq.calibration.data import CalibrationRows, make_rows, read_weights
 from distfreeuq.calibration.isotonic import curve_classes
+from distfreeuq.calibration.probability_maps.convex_minorants import fits_with_one_more
 from distfreeuq.calibration.probability_maps.guarantees import venn_abers_guarantee
 from distfreeuq.calibration.results import CalibrationResult, change_fields, outcome_of
 

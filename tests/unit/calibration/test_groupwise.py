@@ -198,7 +198,10 @@ def test_a_group_left_out_for_its_labels_has_its_share_of_delta():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"calibrator": "magic"}, "'temperature', 'vector', 'platt', 'dirichlet', 'isotonic'"),
+        (
+            {"calibrator": "magic"},
+            "'temperature', 'vector', 'platt', 'dirichlet', 'isotonic'",
+        ),
         ({"calibrator": lambda *_, **__: 3}, "returns a CalibrationResult"),
         ({"groups": "site"}, "'predicted'"),
         ({"groups": ["north"]}, "600 groups, one per row"),

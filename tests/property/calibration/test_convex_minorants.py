@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import isotonic_regression
 
-from distfreeuq._numerics.convex_minorants import fits_with_one_more
+from distfreeuq.calibration.probability_maps.convex_minorants import fits_with_one_more
 
 
 def by_definition(mass, hits, weight, label):

@@ -33,8 +33,10 @@ def fits_with_one_more(
     Examples
     --------
     >>> import numpy as np
-    >>> from distfreeuq._numerics.convex_minorants import fits_with_one_more
-    >>> low, high = fits_with_one_more(np.ones(3), np.array([0.0, 1.0, 1.0]), 1.0)
+    >>> from distfreeuq.calibration.probability_maps import convex_minorants
+    >>> low, high = convex_minorants.fits_with_one_more(
+    ...     np.ones(3), np.array([0.0, 1.0, 1.0]), 1.0
+    ... )
     >>> low.tolist(), high.tolist()  # at each of the scores
     ([0.0, 0.5, 0.6666666666666667], [0.5, 1.0, 1.0])
     """
