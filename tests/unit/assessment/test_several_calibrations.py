@@ -310,7 +310,7 @@ def test_warnings_are_told_once(data):
             "None",
             "both",
         ),
-        ({"calibrators": "beta"}, "calibrators", "'temperature'", "'beta'"),
+        ({"calibrators": "magic"}, "calibrators", "'temperature'", "'magic'"),
         ({"calibrators": []}, "calibrators", "at least one", "none"),
         ({"calibrators": ["platt", "platt"]}, "calibrators", "different", "twice"),
         ({"calibrators": 3}, "calibrators", "'temperature'", "3"),

@@ -8,7 +8,16 @@ import distfreeuq as dfu
 from distfreeuq.covariate_shift.bound_estimate import estimate_bound
 
 LOGITS = [[2.0, 0.0], [0.0, 2.0], [1.0, 0.0], [0.0, 1.0], [3.0, 0.0], [0.0, 1.5]]
-CALIBRATORS = ["temperature", "platt", "vector", "isotonic", "binning"]
+CALIBRATORS = [
+    "temperature",
+    "platt",
+    "vector",
+    "dirichlet",
+    "isotonic",
+    "beta",
+    "venn-abers",
+    "binning",
+]
 
 
 def shifted(n=800, m=700, n_classes=2, shift=0.7, seed=0):
@@ -350,7 +359,7 @@ def test_separable_domains_are_warned_of_and_finite():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"calibrator": "beta"}, r"'calibrator'.*'binning'"),
+        ({"calibrator": "magic"}, r"'calibrator'.*'binning'"),
         ({"ratio": "forest"}, "'method'"),
         ({"ratio": [1.0, 2.0]}, r"'ratio'.*length 60"),
         ({"ratio": None, "ratio_options": {"clip": 2.0}}, "'ratio_options'"),
