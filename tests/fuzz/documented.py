@@ -7,7 +7,7 @@ here because the docstring of that class or method says so.
 import re
 
 NAN_BY_DESIGN: dict[str, str] = {
-    r"(Temperature|ClasswiseTemperature|Vector|Platt)Result\.std_err": (
+    r"(Temperature|ClasswiseTemperature|Vector|Platt|Dirichlet|Beta)Result\.std_err": (
         "at a bound, or where the data do not determine the parameter"
     ),
     r"\w+Result\.to_frame\[(std_err|z|p_value|low|high)\]": (
