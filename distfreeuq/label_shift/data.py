@@ -9,8 +9,14 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments, UncheckedProbs
-from distfreeuq._base.array_types import ArrayLike, Classes, FloatMatrix, IntArray
-from distfreeuq._base.arrays import listed
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    BoolArray,
+    Classes,
+    FloatMatrix,
+    IntArray,
+)
+from distfreeuq._base.arrays import as_array, as_items, listed
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, integers, masses
 from distfreeuq._base.tallied import Tallied, find_part
@@ -157,3 +163,35 @@ def read_counts(
         if part.n == 0:
             args.invalid(parameter, "at least one row", "none")
     return source[0], target[0], names
+
+
+def read_some_labels(
+    args: Arguments, labels: ArrayLike | None, names: Classes, m: int
+) -> tuple[BoolArray, IntArray]:
+    """Return which labels are there, and their column numbers."""
+    if labels is None:
+        return np.zeros(m, dtype=bool), np.zeros(0, dtype=np.int64)
+    items = as_items(as_array(labels))
+    if len(items) != m:
+        must = f"a label, or None, for each of the {m} target rows"
+        args.invalid("labels_target", must, f"{len(items)} values")
+    known = np.array([not _is_missing(item) for item in items], dtype=bool)
+    given: Any = [item for item, there in zip(items, known, strict=True) if there]
+    if names == tuple(range(len(names))) or names == range(len(names)):
+        given = [_whole(item) for item in given]
+    if not given:
+        return known, np.zeros(0, dtype=np.int64)
+    return known, args.labels(given, names, len(given), "labels_target")
+
+
+def _whole(item: Any) -> Any:
+    """Return 2 for 2.0: a missing label makes floats of all the others."""
+    is_float = isinstance(item, float | np.floating)
+    return int(item) if is_float and float(item).is_integer() else item
+
+
+def _is_missing(item: Any) -> bool:
+    """Return whether a label is None or not a number, in whatever type."""
+    if item is None or type(item).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(item, float | np.floating) and bool(np.isnan(item))

@@ -255,6 +255,7 @@ ENTRIES = (
         r"each finite-sample interval, by itself, holds the target's value",
         ("target-performance-certificate", "target-performance-given"),
     ),
+    Entry(r"^Labels of \d+ target rows are used", reason=DESCRIBES),
     Entry(r"finite-sample interval of a recall, by itself", ("target-recall",)),
     # ------------------------------------------------------------------- assessment
     Entry(r"the test's p-value is at most a with probability", ("calibration-test",)),

@@ -131,6 +131,9 @@ PROVED = {
     "weighted means (theory page, 10.4)": ["target-performance-given"],
     "bounded weighted means (theory page, 10.4)": ["target-performance-given"],
     "Clopper and Pearson (1934) for recalls": ["target-recall"],
+    "labelled rows beside carried means (theory page, 10.6)": [
+        "target-performance-labelled"
+    ],
 }
 
 

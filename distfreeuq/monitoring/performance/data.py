@@ -56,6 +56,8 @@ class Rows:
         Prediction sets.
     weight : ndarray (n,) or None
         A weight per source row.
+    labels_target : ndarray (m,) or None
+        Labels of target rows; -1 where they are not known.
     """
 
     samples: Samples
@@ -64,6 +66,27 @@ class Rows:
     sets: BoolMatrix | None
     sets_target: BoolMatrix | None
     weight: FloatArray | None
+    labels_target: IntArray | None = None
+
+    @property
+    def labelled(self) -> IntArray:
+        """Target rows whose labels are known."""
+        if self.labels_target is None:
+            return np.zeros(0, dtype=np.int64)
+        return np.flatnonzero(self.labels_target >= 0)
+
+    def of_labelled(self) -> Rows:
+        """Return the labelled target rows in place of the source's."""
+        some, of, sets = self.labelled, self.samples, self.sets_target
+        assert self.labels_target is not None
+        return Rows(
+            Samples(of.probs_target[some], self.labels_target[some], of.probs_target),
+            self.predicted_target[some],
+            self.predicted_target,
+            None if sets is None else sets[some],
+            sets,
+            None,
+        )
 
     def take(self, source: IntArray, target: IntArray) -> Rows:
         """Return some of the rows."""
@@ -75,6 +98,7 @@ class Rows:
             None if self.sets is None else self.sets[source],
             None if self.sets_target is None else self.sets_target[target],
             None if by is None else by[source],
+            None if self.labels_target is None else self.labels_target[target],
         )
 
 

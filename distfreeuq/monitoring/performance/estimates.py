@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -22,6 +24,7 @@ from distfreeuq.monitoring.performance.guarantees import (
     LEARNT,
     PRIORS,
 )
+from distfreeuq.monitoring.performance.labelled_rows import Combination, combine
 from distfreeuq.monitoring.performance.mean_intervals import (
     NONE,
     Ends,
@@ -32,6 +35,7 @@ from distfreeuq.monitoring.performance.mean_intervals import (
 )
 from distfreeuq.monitoring.performance.target_means import (
     Design,
+    EstimatedPriors,
     GivenPriors,
     RowWeights,
 )
@@ -101,18 +105,25 @@ class Estimator:
         predicted: int = -1,
         *,
         exact: bool = True,
+        labelled: FloatArray | None = None,
     ) -> Entry:
-        """Return the row of a mean loss."""
+        """Return the row of a mean loss; `labelled`: in the labelled target rows."""
         m = self.rows.predicted_target.size
         means = self.design.estimate(values[:, None], np.zeros((m, 1)))
         raw, variance = float(means.values[0]), float(means.covariance[0, 0])
-        estimate = min(max(self._point(values, raw), low), high)
+        estimate = self._point(values, raw)
+        told = self.told
+        if labelled is not None and labelled.size:
+            found = self._combination(values, raw, variance, labelled, low, high)
+            raw, estimate = found.of(raw), found.of(estimate)
+            variance, told = found.variance, True
+        estimate = min(max(estimate, low), high)
         limit = NONE
-        if self.told and self.kind != LEARNT:
+        if told and self.kind != LEARNT:
             limit = score_interval(raw, variance, low, high, self.alpha)
         certified = NONE
         if exact and math.isfinite(high - low):
-            certified = self._certified(values, low, high, self.delta)
+            certified = self._certified_with(values, low, high, labelled)
         return Entry(
             metric,
             of_class,
@@ -121,6 +132,76 @@ class Estimator:
             estimate,
             _around(limit, estimate),
             certified,
+        )
+
+    def _combination(
+        self,
+        values: FloatArray,
+        raw: float,
+        variance: float,
+        labelled: FloatArray,
+        low: float,
+        high: float,
+    ) -> Combination:
+        """Return how labelled rows and what the source carries make one estimate."""
+        h: FloatArray = np.zeros(self.rows.predicted_target.size)
+        if isinstance(self.design, EstimatedPriors) and self.told:
+            h = self.design.carried(values)
+        useful = self.told and math.isfinite(raw)
+        width = high - low
+        if not math.isfinite(width):
+            width = float(np.ptp(np.append(values, labelled)))
+        return combine(
+            variance if useful else math.inf, labelled, h, h[self.rows.labelled], width
+        )
+
+    def _certified_with(
+        self, values: FloatArray, low: float, high: float, labelled: FloatArray | None
+    ) -> Ends:
+        """Return the interval; with labelled rows, the common part of two.
+
+        Each of them fails with probability delta / 2 at most.
+        """
+        if labelled is None or not labelled.size:
+            return self._certified(values, low, high, self.delta)
+        delta = self.delta / 2.0
+        ends = self._certified(values, low, high, delta)
+        ones = np.ones(labelled.size)
+        own = bounded_mean_interval(labelled, ones, 1.0, low, high, delta)
+        if math.isnan(ends[0]):
+            return bounded_mean_interval(labelled, ones, 1.0, low, high, self.delta)
+        start, stop = max(ends[0], own[0]), min(ends[1], own[1])
+        # nothing is in both: what is assumed is wrong, or one of them has failed
+        return (
+            (start, stop) if start <= stop else (min(ends[0], own[0]), max(*ends, *own))
+        )
+
+    def _labelled(self, of: Callable[[Rows], FloatArray]) -> FloatArray | None:
+        """Return losses in the labelled target rows; None without labels."""
+        if not self.rows.labelled.size:
+            return None
+        return of(self.rows.of_labelled())
+
+    def _of(
+        self,
+        metric: str,
+        of: Callable[[Rows], FloatArray],
+        high: float,
+        of_class: int = -1,
+        predicted: int = -1,
+        *,
+        exact: bool = True,
+    ) -> Entry:
+        """Return the row of a loss in [0, high] that is a function of rows."""
+        return self.loss(
+            metric,
+            of(self.rows),
+            0.0,
+            high,
+            of_class,
+            predicted,
+            exact=exact,
+            labelled=self._labelled(of),
         )
 
     def _point(self, values: FloatArray, raw: float) -> float:
@@ -166,23 +247,15 @@ class Estimator:
 
     def accuracy(self) -> list[Entry]:
         """Return the row of the accuracy."""
-        hits = (self.rows.predicted == self.rows.samples.labels) * 1.0
-        return [self.loss("accuracy", hits, 0.0, 1.0)]
+        return [self._of("accuracy", _hits, 1.0)]
 
     def brier(self) -> list[Entry]:
         """Return the row of the Brier score."""
-        of = self.rows.samples
-        probs = float_rows(of.probs)
-        own = probs[np.arange(of.labels.size), of.labels]
-        score = np.square(probs).sum(axis=1) - 2.0 * own + 1.0
-        return [self.loss("brier", np.clip(score, 0.0, 2.0), 0.0, 2.0)]
+        return [self._of("brier", _brier, 2.0)]
 
     def nll(self) -> list[Entry]:
         """Return the row of the clipped negative log-likelihood."""
-        of = self.rows.samples
-        own = float_rows(of.probs)[np.arange(of.labels.size), of.labels]
-        loss = -np.log(np.clip(own, NLL_CLIP, 1.0))
-        return [self.loss("nll", loss, 0.0, -math.log(NLL_CLIP))]
+        return [self._of("nll", _nll, -math.log(NLL_CLIP))]
 
     def recall(self) -> list[Entry]:
         """Return a row for each class's recall, which label shift does not change."""
@@ -301,16 +374,10 @@ class Estimator:
 
     def confusion(self) -> list[Entry]:
         """Return a row for each pair of a predicted and a true class: its share."""
-        rows, k = self.rows, self.prior.size
+        k = self.prior.size
         return [
-            self.loss(
-                "confusion",
-                ((rows.predicted == i) & (rows.samples.labels == j)) * 1.0,
-                0.0,
-                1.0,
-                j,
-                i,
-                exact=k <= _FEW_CLASSES,
+            self._of(
+                "confusion", partial(_pair, i, j), 1.0, j, i, exact=k <= _FEW_CLASSES
             )
             for i in range(k)
             for j in range(k)
@@ -351,8 +418,7 @@ class Estimator:
         """Return the rows of the sets' coverage and of their mean size."""
         sets, new = self.rows.sets, self.rows.sets_target
         assert sets is not None and new is not None
-        labels, k = self.rows.samples.labels, self.prior.size
-        held = sets[np.arange(labels.size), labels] * 1.0
+        k = self.prior.size
         sizes = new.sum(axis=1).astype(np.float64)
         m = sizes.size
         variance = (float(sizes.var()) * m + k**2 / (4.0 * m)) / max(m - 1, 1) / m
@@ -360,7 +426,7 @@ class Estimator:
         ones = np.ones(m)
         exact = bounded_mean_interval(sizes, ones, 1.0, 0.0, float(k), self.delta)
         return [
-            self.loss("coverage", held, 0.0, 1.0),
+            self._of("coverage", _held, 1.0),
             Entry(
                 "size",
                 -1,
@@ -371,6 +437,37 @@ class Estimator:
                 exact,
             ),
         ]
+
+
+def _hits(rows: Rows) -> FloatArray:
+    return np.asarray((rows.predicted == rows.samples.labels) * 1.0)
+
+
+def _brier(rows: Rows) -> FloatArray:
+    probs = float_rows(rows.samples.probs)
+    score = np.square(probs).sum(axis=1) - 2.0 * _own(rows) + 1.0
+    return np.asarray(np.clip(score, 0.0, 2.0))
+
+
+def _nll(rows: Rows) -> FloatArray:
+    return np.asarray(-np.log(np.clip(_own(rows), NLL_CLIP, 1.0)))
+
+
+def _own(rows: Rows) -> FloatArray:
+    """Return the probabilities of the true labels."""
+    labels = rows.samples.labels
+    return float_rows(rows.samples.probs)[np.arange(labels.size), labels]
+
+
+def _pair(predicted: int, label: int, rows: Rows) -> FloatArray:
+    found = (rows.predicted == predicted) & (rows.samples.labels == label)
+    return np.asarray(found * 1.0)
+
+
+def _held(rows: Rows) -> FloatArray:
+    labels = rows.samples.labels
+    assert rows.sets is not None
+    return np.asarray(rows.sets[np.arange(labels.size), labels] * 1.0)
 
 
 def _around(ends: Ends, value: float) -> Ends:

@@ -19,6 +19,8 @@ from distfreeuq.references import (
     WEIGHT_BOUND,
 )
 
+AT_RANDOM = "labelled target rows chosen at random"
+
 ESTIMATED, PRIORS, WEIGHTS, RATIOS, LEARNT = (
     "estimated",
     "priors",
@@ -53,7 +55,12 @@ _UNKNOWN_RATIO = NoGuarantee(
 )
 
 
-def in_the_limit(design: str, alpha: float, *, told: bool) -> Guarantee | NoGuarantee:
+_LABELLED_BY = "labelled rows beside carried means (theory page, 10.6)"
+
+
+def in_the_limit(
+    design: str, alpha: float, *, told: bool, labelled: bool = False
+) -> Guarantee | NoGuarantee:
     """Return the claim of the asymptotic intervals."""
     if design == LEARNT:
         return _UNKNOWN_RATIO
@@ -71,15 +78,20 @@ def in_the_limit(design: str, alpha: float, *, told: bool) -> Guarantee | NoGuar
             f"probability {at_least(1.0 - alpha)}."
         ),
         kind="confidence interval",
-        reference=_BY[design],
-        assumptions=(*needs, TWO_SAMPLES, SETS_ASSESSED_ELSEWHERE),
+        reference=f"{_BY[design]}; {_LABELLED_BY}" if labelled else _BY[design],
+        assumptions=(
+            *needs,
+            *(AT_RANDOM,) * labelled,
+            TWO_SAMPLES,
+            SETS_ASSESSED_ELSEWHERE,
+        ),
         lower=1.0 - alpha,
         finite_sample=False,
     )
 
 
 def at_every_size(
-    design: str, delta: float, *, bounded: bool
+    design: str, delta: float, *, bounded: bool, labelled: bool = False
 ) -> Guarantee | NoGuarantee:
     """Return the claim of the finite-sample intervals."""
     if design == LEARNT:
@@ -98,8 +110,15 @@ def at_every_size(
             f"probability >= {at_least(1.0 - delta)}."
         ),
         kind="confidence interval",
-        reference=_EXACT_BY[design],
-        assumptions=(*needs, TWO_SAMPLES, SETS_ASSESSED_ELSEWHERE),
+        reference=(
+            f"{_EXACT_BY[design]}; {_LABELLED_BY}" if labelled else _EXACT_BY[design]
+        ),
+        assumptions=(
+            *needs,
+            *(AT_RANDOM,) * labelled,
+            TWO_SAMPLES,
+            SETS_ASSESSED_ELSEWHERE,
+        ),
         lower=1.0 - delta,
     )
 

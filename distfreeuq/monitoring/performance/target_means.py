@@ -75,6 +75,12 @@ class EstimatedPriors:
         second = _stratified(h, self.labels, np.sqrt(noise), pooled=False)
         return TargetMeans(h_target.mean(axis=0), of_source + of_target + second)
 
+    def carried(self, losses: FloatArray) -> FloatArray:
+        """Return h in the target rows (m,), for losses (n,)."""
+        phi = self.indicators
+        _, means = class_means(losses[:, None], self.labels, phi.prior.size)
+        return np.asarray(phi.target @ means[:, 0])
+
     def _prior_noise(self) -> FloatArray:
         """Return the variances of the estimated proportions (K,)."""
         phi = self.indicators

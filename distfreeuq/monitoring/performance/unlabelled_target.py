@@ -15,6 +15,7 @@ from distfreeuq._base.class_labels import name_classes
 from distfreeuq._base.row_groups import Names, look_up_groups, read_groups
 from distfreeuq.density_ratios.results import DensityRatioResult
 from distfreeuq.guarantees import Guarantee, NoGuarantee
+from distfreeuq.label_shift.data import read_some_labels
 from distfreeuq.label_shift.maximum_likelihood import fit_mlls
 from distfreeuq.label_shift.results import LabelShiftResult
 from distfreeuq.monitoring.performance import guarantees
@@ -44,6 +45,9 @@ from distfreeuq.monitoring.performance.target_means import (
     RowWeights,
 )
 
+# A group's number (-1 for all), its rows, own losses in the source and labelled rows.
+_Part = tuple[int, Rows, dict[str, FloatArray], dict[str, FloatArray]]
+
 Shift = LabelShiftResult | DensityRatioResult | FloatArray | None
 
 
@@ -60,6 +64,7 @@ def target_performance(
     sample_weight: ArrayLike | None = None,
     weight_bound: float | None = None,
     loss_bounds: Any = None,
+    labels_target: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     groups_target: ArrayLike | None = None,
     classes: ArrayLike | None = None,
@@ -101,6 +106,11 @@ def target_performance(
     loss_bounds : (float, float), optional
         What the functions in `metrics` never exceed, which finite-sample intervals of
         these need.
+    labels_target : array_like (m,), optional
+        Labels of target rows where some are known, None or NaN elsewhere: of rows that
+        were chosen at random. They are combined with what the source carries, for the
+        accuracy, Brier score, likelihood, confusions, losses of yours and the coverage
+        of sets; precisions, recalls and the ECE do not use them.
     groups, groups_target : array_like (n,) and (m,), optional
         Each row's group: all is then estimated in each group too.
     classes : sequence, optional
@@ -124,6 +134,11 @@ def target_performance(
     below caps. Where outputs do not tell classes apart they are wide. The ECE, of which
     estimates are too large by noise, has none, nor do precisions with more than 20
     classes.
+
+    With labels of some target rows, their mean loss, corrected by the outputs of all
+    target rows, and what the source carries are weighted so that the variance is least:
+    in the limit no worse than either alone. Finite-sample intervals are the common part
+    of those of either at delta / 2.
 
     Recalls are those of the source: label shift does not change them.
 
@@ -159,6 +174,16 @@ def target_performance(
     if isinstance(given, DensityRatioResult):
         weight = given.source_weight
     rows = replace(rows, weight=weight)
+    known, codes = read_some_labels(
+        args, labels_target, names, rows.predicted_target.size
+    )
+    if known.any():
+        if isinstance(given, DensityRatioResult):
+            must = "None with an estimated density ratio, whose error is not known"
+            args.invalid("labels_target", must, f"{codes.size} labels")
+        of_target = np.full(known.size, -1, dtype=np.int64)
+        of_target[known] = codes
+        rows = replace(rows, labels_target=of_target)
     if (groups is None) != (groups_target is None):
         absent = "groups" if groups is None else "groups_target"
         args.invalid(absent, "given for both samples", "None")
@@ -171,7 +196,12 @@ def target_performance(
         for metric in chosen
         if callable(metric)
     }
-    parts: list[tuple[int, Rows, dict[str, FloatArray]]] = [(-1, rows, losses)]
+    new_losses = {}
+    if known.any():
+        for metric in filter(callable, chosen):
+            some = rows.of_labelled().samples
+            new_losses[metric_name(metric)] = own_losses(args, metric, some, names)
+    parts: list[_Part] = [(-1, rows, losses, new_losses)]
     group_names: Names = ()
     if groups is not None:
         group_names, codes = read_groups(args, groups, rows.predicted.size)
@@ -186,12 +216,14 @@ def target_performance(
             target = np.flatnonzero(codes_target == code)
             if target.size:
                 own = {name: values[source] for name, values in losses.items()}
-                parts.append((code, rows.take(source, target), own))
+                inside = codes_target[rows.labelled] == code
+                new = {name: values[inside] for name, values in new_losses.items()}
+                parts.append((code, rows.take(source, target), own, new))
     return _fit(parts, given, bound, chosen, ends, alpha, delta, names, group_names)
 
 
 def _fit(
-    parts: Sequence[tuple[int, Rows, dict[str, FloatArray]]],
+    parts: Sequence[_Part],
     given: Shift,
     bound: float | None,
     metrics: tuple[str | Loss, ...],
@@ -205,7 +237,7 @@ def _fit(
     found: list[tuple[int, Entry]] = []
     first: Estimator | None = None
     shift, notes = "", []
-    for code, rows, losses in parts:
+    for code, rows, losses, new_losses in parts:
         estimator, text = _estimator(rows, given, bound, alpha, delta, classes)
         if first is None:
             first, shift = estimator, text
@@ -216,10 +248,12 @@ def _fit(
                 continue
             low, high = (-np.inf, np.inf) if ends is None else ends
             name = metric_name(metric)
-            values = losses[name]
+            values, new = losses[name], new_losses.get(name)
             if ends is not None:
                 values = np.clip(values, low, high)
-            found.append((code, estimator.loss(name, values, low, high)))
+                new = None if new is None else np.clip(new, low, high)
+            row = estimator.loss(name, values, low, high, labelled=new)
+            found.append((code, row))
         if rows.sets is not None:
             found += [(code, row) for row in estimator.sets()]
     assert first is not None
@@ -352,6 +386,12 @@ def _notes(estimator: Estimator, classes: Classes) -> list[str]:
             f"The source has no rows of {name_classes(classes, absent)}: nothing "
             "bounds their part in the target, and finite-sample intervals say little."
         )
+    labelled = estimator.rows.labelled.size
+    if labelled:
+        notes.append(
+            f"Labels of {labelled} target rows are used, but in recalls, precisions "
+            "and the ECE."
+        )
     return notes
 
 
@@ -364,9 +404,12 @@ def _guarantees(
 ) -> tuple[Guarantee | NoGuarantee, ...]:
     """Return a guarantee for each kind of interval that the table has."""
     kind = estimator.kind
+    labelled = bool(estimator.rows.labelled.size)
+    told = estimator.told or labelled
+    bounded = bound is not None or labelled
     out = [
-        guarantees.in_the_limit(kind, alpha, told=estimator.told),
-        guarantees.at_every_size(kind, delta, bounded=bound is not None),
+        guarantees.in_the_limit(kind, alpha, told=told, labelled=labelled),
+        guarantees.at_every_size(kind, delta, bounded=bounded, labelled=labelled),
     ]
     if any(row.metric == "recall" for row in entries) and kind in (
         guarantees.ESTIMATED,

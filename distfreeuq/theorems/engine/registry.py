@@ -61,6 +61,7 @@ FAMILIES = {
         "target-performance-certificate",
         "target-performance-given",
         "target-recall",
+        "target-performance-labelled",
         "label-shift-fit-test",
     ),
     "binning": (
