@@ -150,7 +150,7 @@ def rows(n, seed, prior=(0.3, 0.4, 0.3)):
 
 
 PROBS, LABELS = rows(400, 0)
-TARGET, _ = rows(300, 1, prior=(0.5, 0.2, 0.3))
+TARGET, TARGET_LABELS = rows(300, 1, prior=(0.5, 0.2, 0.3))
 LOGITS = np.log(PROBS)
 WEIGHTS = [1.5, 0.7, 0.9]
 RATIO = np.random.default_rng(2).uniform(0.5, 2.0, 400)
@@ -238,6 +238,8 @@ def results():
     known = dfu.label_weights([0.3, 0.4, 0.3], [0.5, 0.2, 0.3])
     yield dfu.target_performance(PROBS, LABELS, TARGET, shift=known)
     yield dfu.target_performance(PROBS, LABELS, TARGET, shift=WEIGHTS)
+    some = np.where(np.arange(300) < 50, TARGET_LABELS, np.nan)
+    yield dfu.target_performance(PROBS, LABELS, TARGET, labels_target=some)
     yield metrics.reliability(ONE, HITS)
     yield metrics.reliability(ONE, HITS, sample_weight=RATIO)
     yield theorems.verify("verdict-error", n_sim=10)

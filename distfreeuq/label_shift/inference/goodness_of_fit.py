@@ -24,7 +24,7 @@ from scipy.special import chdtrc
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq._numerics.blas import on_one_blas_thread
-from distfreeuq.label_shift.inference.mixture_of_classes import (
+from distfreeuq.label_shift.mixture_of_classes import (
     ClassMixture,
     fit_class_mixture,
 )

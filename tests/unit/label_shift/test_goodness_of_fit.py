@@ -6,7 +6,7 @@ from scipy import optimize
 
 import distfreeuq as dfu
 from distfreeuq.label_shift.inference.goodness_of_fit import compare_with_mixtures
-from distfreeuq.label_shift.inference.mixture_of_classes import fit_class_mixture
+from distfreeuq.label_shift.mixture_of_classes import fit_class_mixture
 from distfreeuq.label_shift.output_cells import OutputCells, count_cells
 
 
