@@ -15,9 +15,11 @@ from distfreeuq.conformal.data import CalibrationScores
 from distfreeuq.conformal.guarantees import BY_CLASS
 from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least, at_most
 from distfreeuq.label_shift.guarantees import moment_equations
-from distfreeuq.label_shift.inference.confusion_noise import total_variation_of_counts
 from distfreeuq.label_shift.inference.finite_sample_regions import exact_region
-from distfreeuq.label_shift.inference.prior_distance import total_variation_bound
+from distfreeuq.label_shift.inference.prior_distance import (
+    total_variation_bound,
+    total_variation_of_counts,
+)
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.results import LabelShiftResult
 from distfreeuq.references import (

@@ -8,8 +8,10 @@ import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
 from distfreeuq.label_shift.confusion import Confusion, hard_confusion
-from distfreeuq.label_shift.inference.confusion_noise import total_variation_of_counts
-from distfreeuq.label_shift.inference.prior_distance import total_variation
+from distfreeuq.label_shift.inference.prior_distance import (
+    total_variation,
+    total_variation_of_counts,
+)
 from distfreeuq.references import FITTED_ELSEWHERE, IID, LABEL_SHIFT, TWO_SAMPLES
 from distfreeuq.theorems.conformal.split_coverage import FAMILY
 from distfreeuq.theorems.engine.claims import Claim

@@ -11,11 +11,11 @@ from distfreeuq import bounds, label_shift_conformal, scenarios
 from distfreeuq.conformal.pac_thresholds import stratified_pac_threshold
 from distfreeuq.conformal.thresholds import label_shift_thresholds, union_thresholds
 from distfreeuq.label_shift.confusion import hard_confusion
-from distfreeuq.label_shift.inference.confusion_noise import total_variation_of_counts
 from distfreeuq.label_shift.inference.prior_distance import (
     coverage_with_weights,
     total_variation,
     total_variation_bound,
+    total_variation_of_counts,
 )
 
 SCORES = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])

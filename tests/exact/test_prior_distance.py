@@ -15,13 +15,13 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy import stats
 
-from distfreeuq.label_shift.inference.confusion_noise import (
+from distfreeuq.label_shift.inference.prior_distance import (
     ProportionLimits,
     noise_of_labels,
     noise_of_sets,
+    total_variation,
     total_variation_by_noise,
 )
-from distfreeuq.label_shift.inference.prior_distance import total_variation
 from tests.exact.search import assert_caught, assert_holds
 
 # ------------------------------------------------------------------ given the noise
