@@ -434,6 +434,25 @@ VOVK_2015 = _cite(
     booktitle="Advances in Neural Information Processing Systems",
     volume="28",
 )
+VOVK_2018 = _cite(
+    "Vovk, Nouretdinov, Manokhin & Gammerman (2018)",
+    "inproceedings",
+    author=(
+        "Vovk, Vladimir and Nouretdinov, Ilia and Manokhin, Valery and Gammerman, "
+        "Alexander"
+    ),
+    title="Cross-conformal predictive distributions",
+    booktitle="Conformal and Probabilistic Prediction and Applications",
+)
+VOVK_2020 = _cite(
+    "Vovk & Wang (2020)",
+    "article",
+    author="Vovk, Vladimir and Wang, Ruodu",
+    title="Combining p-values via averaging",
+    journal="Biometrika",
+    volume="107",
+    pages="791--808",
+)
 WAUDBY_SMITH_2024 = _cite(
     "Waudby-Smith & Ramdas (2024)",
     "article",
@@ -546,6 +565,11 @@ SCORE_ELSEWHERE = "the classifier and the score were chosen without these rows"
 CHOSEN_ELSEWHERE = "the classifier, the score and alpha were chosen without these rows"
 ASSESSED_ELSEWHERE = "rows not used to fit or calibrate the classifier"
 SETS_ASSESSED_ELSEWHERE = "rows used neither to fit the classifier nor to calibrate"
+SCORE_AND_ALPHA_ELSEWHERE = "the score and alpha were chosen without these rows"
+FOLDS_ELSEWHERE = (
+    "folds drawn without looking at the rows, and each fold's classifier fitted (and "
+    "chosen) without it"
+)
 GROUPS_BY_INPUTS = (
     "a row's group is a function of its inputs, chosen without these rows"
 )
@@ -555,6 +579,11 @@ OWN_SCORE = "the score given is a fixed function of a row, its label and its uni
 SEED_ELSEWHERE = "the seed was chosen without the data"
 IDS_OF_ROWS = "what is said of the rows holds of the rows together with their ids"
 OWN_UNIFORMS = "the uniforms given are independent draws from [0, 1]"
+
+CLASSES_OF_LABELS = "every class of new rows is among those of the labels"
+ONE_ROW_OF_EACH_GROUP = (
+    "groups exchangeable; the new row is drawn at random from a new group"
+)
 
 # ------------------------------------------------------------------------- label shift
 LABEL_SHIFT = "label shift: p(x | y) is the same in source and target"

@@ -99,6 +99,7 @@ def prediction_sets() -> Figures:
         risk.update(rows).update_labels(found)
     upper_half = points[:, 1] > 1.0
     by_group = dfu.split_conformal(probs, labels, groups=upper_half, rng=0)
+    crossed = dfu.cross_conformal(probs, labels, np.arange(len(labels)) % 4, rng=0)
     achieved = {
         name: one.predict(new_probs).evaluate(new_labels)
         for name, one in (
@@ -119,6 +120,7 @@ def prediction_sets() -> Figures:
         "calibration_scores": fit.plot,
         "calibration_scores-by_class": by_class.plot,
         "grouped_scores": by_group.plot,
+        "fold_scores": crossed.plot,
         "monitor_wealth": watched.plot,
         "running_risk": risk.plot,
         "tallied_rows": dfu.tally(probs, labels, rng=0).plot,

@@ -30,7 +30,7 @@ LAYERS = (
     ("feature_learning", "binning", "calibration", "conformal", "simulation"),
     ("covariate_shift", "assessment", "monitoring", "tallies"),
     ("plots", "theorems"),
-    ("reporting",),
+    ("estimators", "reporting"),
     ("application",),
 )
 """From below: a package imports from lower layers only."""

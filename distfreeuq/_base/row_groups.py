@@ -18,9 +18,11 @@ Names = tuple[Hashable, ...]
 """The names of groups, in order."""
 
 
-def read_groups(args: Arguments, groups: Any, n: int) -> tuple[Names, IntArray]:
+def read_groups(
+    args: Arguments, groups: Any, n: int, parameter: str = "groups"
+) -> tuple[Names, IntArray]:
     """Return the groups' names in order, and each row's position among them (n,)."""
-    distinct, codes = distinct_groups(args, groups, n)
+    distinct, codes = distinct_groups(args, groups, n, parameter)
     names = in_order(distinct)
     position = {name: code for code, name in enumerate(names)}
     places = np.array([position[name] for name in distinct], dtype=np.int64)
@@ -39,13 +41,13 @@ def look_up_groups(
 
 
 def distinct_groups(
-    args: Arguments, groups: Any, n: int
+    args: Arguments, groups: Any, n: int, parameter: str = "groups"
 ) -> tuple[list[Hashable], IntArray]:
     """Return the different groups as plain Python values, and which each row is in."""
-    array = args.array(groups, "groups", "groups, one per row")
+    array = args.array(groups, parameter, f"{parameter}, one per row")
     if array.ndim != 1 or array.shape[0] != n:
-        must = f"{n} groups, one per row"
-        args.invalid("groups", must, f"shape {array.shape}")
+        must = f"{n} {parameter}, one per row"
+        args.invalid(parameter, must, f"shape {array.shape}")
     if _is_within_few(array):
         numbers, codes = few_integers(array.astype(np.int64))
         return list(numbers), codes
@@ -58,7 +60,7 @@ def distinct_groups(
         if not _is_group(item):
             row = next(row for row, other in enumerate(items) if other is item)
             must = "values that can be told apart, none of them missing"
-            args.invalid("groups", must, f"{arrays.describe(item)} at row {row}")
+            args.invalid(parameter, must, f"{arrays.describe(item)} at row {row}")
     position = {item: code for code, item in enumerate(distinct)}
     codes = np.fromiter(map(position.__getitem__, items), np.int64, len(items))
     return distinct, codes

@@ -4,6 +4,7 @@ from distfreeuq.conformal.by_group import GroupedConformalResult
 from distfreeuq.conformal.chosen_sets import ChosenConformalResult, prediction_sets
 from distfreeuq.conformal.covariate_shift_sets import covariate_shift_conformal
 from distfreeuq.conformal.coverage import CoverageResult
+from distfreeuq.conformal.cross_fitted import CrossConformalResult, cross_conformal
 from distfreeuq.conformal.label_conditional_sets import (
     LabelConditionalConformalResult,
     label_conditional_conformal,
@@ -48,6 +49,7 @@ __all__ = [
     "ConformalResult",
     "CovariateShiftConformalResult",
     "CoverageResult",
+    "CrossConformalResult",
     "GroupedConformalResult",
     "InterpolatedConformalResult",
     "LabelConditionalConformalResult",
@@ -61,6 +63,7 @@ __all__ = [
     "clustered_conformal",
     "conformal_thresholds",
     "covariate_shift_conformal",
+    "cross_conformal",
     "interpolated_conformal",
     "label_conditional_conformal",
     "label_shift_conformal",

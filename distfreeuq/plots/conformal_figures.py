@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from distfreeuq.conformal.by_group.results import GroupedConformalResult
     from distfreeuq.conformal.coverage import CoverageResult
+    from distfreeuq.conformal.cross_fitted.results import CrossConformalResult
     from distfreeuq.conformal.planning.results import PlanResult
     from distfreeuq.conformal.results import ConformalResult
     from distfreeuq.conformal.sets import PredictionSets
@@ -99,6 +100,33 @@ def grouped_scores(fit: GroupedConformalResult, *, ax: Axes | None = None) -> Ax
     ax.set_ylim(0, 1.02)
     ax.set_xlabel(f"{fit.fits[0].score.name} score of the true label")
     ax.set_ylabel("share of scores at most this")
+    ax.set_title(fit.title, fontsize="medium")
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def fold_scores(fit: CrossConformalResult, *, ax: Axes | None = None) -> Axes:
+    """Draw each fold's distribution function of calibration scores.
+
+    Parameters
+    ----------
+    fit : CrossConformalResult
+    ax : matplotlib Axes, optional
+        The first six folds are drawn.
+    """
+    figure_arguments.result(
+        Arguments("fold_scores"), fit, "fit", "CrossConformalResult"
+    )
+    ax = new_axes(ax)
+    for fold, name in enumerate(fit.folds[: len(CYCLE)]):
+        scores = fit.scores[fit.score_folds == fold]
+        levels = np.arange(1, scores.size + 1) / (scores.size + 1)
+        what = f"fold {shown_name(name)} (n = {scores.size})"
+        color, line = CYCLE[fold], LINES[fold]
+        ax.step(scores, levels, where="post", label=what, color=color, linestyle=line)
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel(f"{fit.score.name} score of the true label")
+    ax.set_ylabel("share of the fold's scores at most this")
     ax.set_title(fit.title, fontsize="medium")
     ax.legend(frameon=False, fontsize="small")
     return ax

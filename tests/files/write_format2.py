@@ -71,6 +71,15 @@ def results() -> dict[str, Any]:
         .update_labels(LABELS[:1], ids=["row 0"]),
         "interpolated": dfu.interpolated_conformal(PROBS, LABELS, alpha=0.3),
         "clustered": dfu.clustered_conformal(PROBS, LABELS, alpha=0.5, rng=0),
+        "cross": dfu.cross_conformal(PROBS, LABELS, np.arange(40) % 4, rng=0),
+        "cross-by-class": dfu.cross_conformal(
+            PROBS,
+            LABELS,
+            ["a", "b"] * 20,
+            alpha=0.3,
+            method="label-conditional",
+            score="lac",
+        ),
         "rank-calibrated": dfu.rank_calibrated_conformal(
             PROBS, LABELS, alpha=0.5, rng=0
         ),
@@ -183,6 +192,8 @@ def numbers_of(fit: Any) -> dict[str, Any]:
         found["predict"] = fit.predict(PROBS, *weights, **options).mask
     elif isinstance(fit, dfu.ChosenConformalResult):
         found["predict"] = fit.predict(PROBS).mask
+    elif isinstance(fit, dfu.CrossConformalResult):
+        found["predict"] = fit.predict([PROBS] * len(fit.folds)).mask
     elif isinstance(fit, dfu.GroupedConformalResult):
         found["predict"] = fit.predict(PROBS, ["north", "south"] * 20).mask
     elif isinstance(

@@ -93,6 +93,12 @@ def _new_probs(s: Sample, n: int) -> Argument:
     return argument
 
 
+def probs_of_folds(s: Sample) -> Argument:
+    """Return the same rows' probabilities by the classifiers of a few folds."""
+    parts = [s.probs(s.n) for _ in range(s.r.choice((1, 2, 2, 3)))]
+    return same(s.r.choice((parts, np.array(parts), tuple(parts))))
+
+
 def logits(s: Sample) -> Argument:
     return _new_logits(s, s.n)
 

@@ -97,6 +97,8 @@ OWN: dict[str, Kind] = {
     "LabelShiftResult.test.n_draws": kinds.effort,
     "CovariateShiftConformalResult.predict.sample_weight": optional(kinds.new_weight),
     "LabelConditionalConformalResult.at.alpha": kinds.levels,
+    "CrossConformalResult.predict.probs": kinds.probs_of_folds,
+    "CrossConformalResult.p_values.probs": kinds.probs_of_folds,
     "GroupedConformalResult.predict.groups": kinds.row_groups,
     "GroupedConformalResult.p_values.groups": kinds.row_groups,
     "GroupwiseResult.predict.groups": kinds.new_groups,

@@ -41,6 +41,7 @@ FIGURES: dict[str, Entry] = {
         n=choice([10, 100]), excess=choice([0.1, 0.2]), bounds=choice({"b": [1.0, 0.5]})
     ),
     "plots.feature_learning_losses": _figure(fit=made(fitted.feature_map)),
+    "plots.fold_scores": _figure(fit=made(fitted.cross_fit)),
     "plots.grouped_scores": _figure(fit=made(fitted.grouped_fit)),
     "plots.importance_weights": _figure(weights=kinds.sample_weight),
     "plots.isotonic_curves": _figure(fit=made(fitted.isotonic_fit)),

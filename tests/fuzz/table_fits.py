@@ -78,6 +78,13 @@ FITS: dict[str, Entry] = {
         refuses="alpha, claim and score are read by prediction_sets, which it calls",
     ),
     "clustered_conformal": Entry(0.5),
+    "cross_conformal": Entry(
+        0.5,
+        {
+            "folds": kinds.row_groups,
+            "method": choice("exchangeable", "label-conditional"),
+        },
+    ),
     "interpolated_conformal": Entry(0.5),
     "rank_calibrated_conformal": Entry(0.5),
     "nested_scores": Entry(1.0, {"labels": optional(kinds.labels)}),

@@ -51,6 +51,15 @@ ENTRIES = (
         r"calibration rows is >= [\d.]+ \(i\.i\.d\. rows\)",
         ("pac-coverage", "training-conditional-coverage"),
     ),
+    Entry(
+        r"P\(Y in C\(X\)\) >= [\d.]+ for a new row, .*whatever the classifiers of the",
+        ("cross-conformal-coverage",),
+    ),
+    Entry(
+        r"P\(Y in C\(X\) \| Y = y\) is at least 'coverage >=' for each class y, and so",
+        ("cross-conformal-coverage",),
+    ),
+    Entry(r"^1 - alpha itself is not guaranteed", reason=NONE),
     Entry(r"no upper bound, as", reason=NONE),
     Entry(r": 1 - 2 alpha, by both thresholds", ("interpolated-coverage",)),
     Entry(

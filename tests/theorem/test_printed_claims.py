@@ -78,6 +78,9 @@ def further_results():
     yield dfu.covariate_shift_conformal(PROBS, LABELS, RATIO, groups=sites, rng=0)
     for share in (0.0, 0.5):
         yield dfu.interpolated_conformal(PROBS, LABELS, share=share)
+    few = np.arange(30) % 10
+    for alpha in (0.01, 0.4):
+        yield dfu.cross_conformal(PROBS[:30], LABELS[:30], few, alpha=alpha, rng=0)
     yield dfu.clustered_conformal(PROBS, LABELS, rng=0)
     yield dfu.rank_calibrated_conformal(PROBS, LABELS, rng=0)
     for confidence in (None, 0.9):

@@ -36,6 +36,11 @@ PROVED = {
     "class proportions counted from the labels (theory page, 1.7)": [
         "counted-proportions-coverage"
     ],
+    "Vovk, Nouretdinov, Manokhin & Gammerman (2018)": ["cross-conformal-coverage"],
+    "Romano, Sesia & Candes (2020), CV+": ["cross-conformal-coverage"],
+    "Vovk & Wang (2020) for means of p-values (theory page, 1.11)": [
+        "cross-conformal-coverage"
+    ],
     "Ding, Fermanian & Salmon (2025), interpolated thresholds (theory page, 1.8)": [
         "interpolated-coverage"
     ],
@@ -179,6 +184,10 @@ def results():
     yield dfu.shift_monitor(PROBS, LABELS, rng=0).update(TARGET)
     yield dfu.risk_monitor(PROBS, LABELS).update(PROBS).update_labels(LABELS)
     yield dfu.interpolated_conformal(PROBS, LABELS)
+    for method in ("exchangeable", "label-conditional"):
+        yield dfu.cross_conformal(
+            PROBS, LABELS, np.arange(400) % 4, method=method, rng=0
+        )
     yield dfu.clustered_conformal(PROBS, LABELS, rng=0)
     yield dfu.rank_calibrated_conformal(PROBS, LABELS, rng=0)
     yield dfu.split_conformal(PROBS, LABELS, score=dfu.PAS())

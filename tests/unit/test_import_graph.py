@@ -39,6 +39,7 @@ PUBLIC_MODULES = ("distfreeuq", "distfreeuq.metrics", "distfreeuq.bounds")
 MAY_CALL_PUBLIC = (
     "distfreeuq.demo",
     "distfreeuq.__main__",
+    "distfreeuq.estimators.",
     "distfreeuq.reporting.",
     "distfreeuq.theorems.",
 )

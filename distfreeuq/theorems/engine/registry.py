@@ -19,6 +19,7 @@ FAMILIES = {
         "group-coverage",
         "group-pac",
         "counted-proportions-coverage",
+        "cross-conformal-coverage",
         "interpolated-coverage",
         "cluster-coverage",
         "rank-calibrated-coverage",

@@ -208,6 +208,15 @@ WORDING = {
     "OWN_SCORE": "the score given is a fixed function of a row, its label and its "
     "uniform",
     "SEED_ELSEWHERE": "the seed was chosen without the data",
+    "CLASSES_OF_LABELS": "every class of new rows is among those of the labels",
+    "FOLDS_ELSEWHERE": (
+        "folds drawn without looking at the rows, and each fold's classifier fitted "
+        "(and chosen) without it"
+    ),
+    "ONE_ROW_OF_EACH_GROUP": (
+        "groups exchangeable; the new row is drawn at random from a new group"
+    ),
+    "SCORE_AND_ALPHA_ELSEWHERE": ("the score and alpha were chosen without these rows"),
     "IDS_OF_ROWS": "what is said of the rows holds of the rows together with their ids",
     "OWN_UNIFORMS": "the uniforms given are independent draws from [0, 1]",
     "LABEL_SHIFT": "label shift: p(x | y) is the same in source and target",

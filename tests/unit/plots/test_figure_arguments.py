@@ -21,6 +21,7 @@ OF_RESULTS = {
     "coverage_against_rows": "result",
     "density_ratio_weights": "fit",
     "feature_learning_losses": "fit",
+    "fold_scores": "fit",
     "grouped_scores": "fit",
     "isotonic_curves": "fit",
     "label_shift_weights": "fit",

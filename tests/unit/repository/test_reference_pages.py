@@ -1,5 +1,6 @@
 """Every public name has its place in the reference, and the pages list no other."""
 
+import importlib
 import re
 from pathlib import Path
 
@@ -25,10 +26,12 @@ def listed() -> list[str]:
 def public() -> set[str]:
     """Return the public names of the package and of its public modules."""
     modules = [name for name in dfu.__all__ if hasattr(getattr(dfu, name), "__path__")]
+    modules.append("estimators")  # which `dfu` does not import by itself
     names = set(dfu.__all__) - {*modules, "__version__"}
     for module in modules:
         # what the package itself exports too has one page, there
-        own = set(getattr(dfu, module).__all__) - set(dfu.__all__)
+        there = importlib.import_module(f"distfreeuq.{module}")
+        own = set(there.__all__) - set(dfu.__all__)
         names |= {f"{module}.{name}" for name in own}
     return names - {f"plots.{name}" for name in STYLE}
 
