@@ -72,7 +72,7 @@ class BetaResult(CalibrationResult):
     >>> fit
     <BetaResult n=4000 K=2>
     >>> fit.coef.round(1).tolist()
-    [[1.8, 1.1, -0.1]]
+    [[2.0, 0.9, 0.1]]
     """
 
     coef: FloatMatrix
