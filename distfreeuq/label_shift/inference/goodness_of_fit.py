@@ -2,7 +2,7 @@
 
 Under label shift the target's shares mu of any cells of the output are A q, with A the
 shares in the source's classes and q unknown proportions. Two tests of it, both of the
-likeliest A and q (theory page, 4.13):
+likeliest A and q (theory page, 4.14):
 
 - against everything: the likelihood ratio, chi-squared with as many degrees of freedom
   as there are cells less classes with a positive proportion in the fit. That the number

@@ -69,7 +69,7 @@ LEVELS = (
 FIT = Theorem(
     name="label-shift-fit-test",
     title="The test that a shift is a label shift has its level in the limit",
-    reference="mixtures of the source's classes (theory page, 4.13)",
+    reference="mixtures of the source's classes (theory page, 4.14)",
     statement=(
         "Under label shift, P(p-value <= a) <= a in the limit of many rows, whatever "
         "the proportions, zeros included, be the classes told apart or not."
