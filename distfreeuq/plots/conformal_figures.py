@@ -101,7 +101,7 @@ def grouped_scores(fit: GroupedConformalResult, *, ax: Axes | None = None) -> Ax
     ax.set_xlabel(f"{fit.fits[0].score.name} score of the true label")
     ax.set_ylabel("share of scores at most this")
     ax.set_title(fit.title, fontsize="medium")
-    ax.legend(frameon=False, fontsize="small")
+    ax.legend(loc="upper left", frameon=False, fontsize="small")
     return ax
 
 
@@ -128,7 +128,7 @@ def fold_scores(fit: CrossConformalResult, *, ax: Axes | None = None) -> Axes:
     ax.set_xlabel(f"{fit.score.name} score of the true label")
     ax.set_ylabel("share of the fold's scores at most this")
     ax.set_title(fit.title, fontsize="medium")
-    ax.legend(frameon=False, fontsize="small")
+    ax.legend(loc="upper left", frameon=False, fontsize="small")
     return ax
 
 
@@ -197,7 +197,7 @@ def set_sizes(
     ax.set_xlabel("labels in the set")
     ax.set_ylabel("share of rows")
     ax.set_title(f"Sizes of {n} prediction sets", fontsize="medium")
-    ax.legend(frameon=False, fontsize="small")
+    ax.legend(loc="upper right", frameon=False, fontsize="small")
     return ax
 
 
