@@ -111,7 +111,7 @@ def shift_monitor(
     n, n_classes = unchecked.matrix.shape
     if n == 0:
         args.invalid("probs", "at least one row", "none")
-    alpha = args.alpha(alpha)
+    alpha = args.probability(alpha, "alpha")
     families = _read_bets(args, bets)
     generator = generator_at(first_state(rng, "shift_monitor"))
     rows, chosen = read_source(args, unchecked, score, features, generator)

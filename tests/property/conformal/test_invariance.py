@@ -14,6 +14,7 @@ alphas = st.one_of(
     st.sampled_from([1 - 0.9, 1 / 3, 1 - 2 / 3]),
 )
 names = st.sampled_from(list(SCORES))
+pytestmark = pytest.mark.filterwarnings("ignore:alpha=:distfreeuq.LikelyMistakeWarning")
 
 
 @st.composite
