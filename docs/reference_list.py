@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import distfreeuq as dfu
+import distfreeuq.estimators
 
 DOCS = Path(__file__).parent
 BEGIN, END = "<!-- list: begin -->", "<!-- list: end -->"
