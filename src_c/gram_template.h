@@ -2,18 +2,15 @@
    double.
 
    Adds the outer products scale_i^2 row_i row_i' of the rows start .. stop-1 to sums (K, K),
-   which is symmetric. `row_scale` NULL: one for every row. Rows are scaled into a block, in
-   strips of a tile's width, then multiplied. The block stays in the cache unless the rows are
-   long; then it is deep enough that the sums do not come and go with every few rows. Returns
-   -1 if out of memory, else 0. */
+   which is symmetric. `row_scale` NULL: one for every row. Rows are scaled into a block that
+   stays in the cache, then multiplied. Returns -1 if out of memory, else 0. */
 VECTOR_CLONES
 static int GRAM(const REAL *rows, ptrdiff_t K, const double *row_scale, ptrdiff_t start,
                 ptrdiff_t stop, double *sums)
 {
-    enum { BLOCK = 131072 / sizeof(WORK), LEAST_ROWS = 64, MOST_ROWS = 256 };
-    enum { WIDTH = TILE_BYTES / sizeof(WORK) };
+    enum { BLOCK = 131072 / sizeof(WORK), MOST_ROWS = 256 };
     ptrdiff_t padded = in_tiles_of(sizeof(WORK), K);
-    ptrdiff_t depth = BLOCK / padded > LEAST_ROWS ? BLOCK / padded : LEAST_ROWS;
+    ptrdiff_t depth = BLOCK / padded > 8 ? BLOCK / padded : 8;
     depth = depth < MOST_ROWS ? depth : MOST_ROWS;
     depth = depth < stop - start ? depth : stop - start;
     WORK *block = (WORK *)calloc((size_t)(depth * padded), sizeof(WORK));
@@ -23,16 +20,11 @@ static int GRAM(const REAL *rows, ptrdiff_t K, const double *row_scale, ptrdiff_
         ptrdiff_t n_rows = first + depth < stop ? depth : stop - first;
         for (ptrdiff_t r = 0; r < n_rows; r++) {
             const REAL *RESTRICT row = rows + (first + r) * K;
-            WORK *RESTRICT scaled = block + r * WIDTH;
+            WORK *RESTRICT scaled = block + r * padded;
             double scale = row_scale == NULL ? 1.0 : row_scale[first + r];
-            ptrdiff_t k = 0;
-            for (; k + WIDTH <= K; k += WIDTH, scaled += n_rows * WIDTH) {
-                PRAGMA(omp simd)
-                for (int b = 0; b < WIDTH; b++)
-                    scaled[b] = (WORK)(scale * (double)row[k + b]);
-            }
-            for (ptrdiff_t b = 0; b < K - k; b++)
-                scaled[b] = (WORK)(scale * (double)row[k + b]);
+            PRAGMA(omp simd)
+            for (ptrdiff_t k = 0; k < K; k++)
+                scaled[k] = (WORK)(scale * (double)row[k]);
         }
         ADD_PRODUCTS(block, K, block, K, n_rows, 1, sums);
     }

@@ -2,8 +2,8 @@
 
    Adds left' right to sums.
 
-     left     (n_rows, p) in strips: tile by tile of columns, a strip's rows side by side
-     right    (n_rows, q) in strips; may be `left`
+     left     (n_rows, p), rows padded to whole tiles
+     right    (n_rows, q), rows padded to whole tiles; may be `left`
      upper    whether only the tiles on and above the diagonal are wanted
      sums     (p, q), always double; added to
 
@@ -12,14 +12,13 @@ ALWAYS_INLINE void ADD_PRODUCTS(const WORK *left, ptrdiff_t p, const WORK *right
                                 ptrdiff_t n_rows, const int upper, double *sums)
 {
     enum { TILE_WIDTH = TILE_BYTES / sizeof(WORK) };
-    for (ptrdiff_t j = 0; j < q; j += TILE_WIDTH)
-        for (ptrdiff_t i = 0; i < (upper && j + TILE_WIDTH < p ? j + TILE_WIDTH : p);
-             i += TILE_HEIGHT) {
+    const ptrdiff_t left_width = in_tiles_of(sizeof(WORK), p);
+    const ptrdiff_t right_width = in_tiles_of(sizeof(WORK), q);
+    for (ptrdiff_t i = 0; i < p; i += TILE_HEIGHT)
+        for (ptrdiff_t j = upper ? i / TILE_WIDTH * TILE_WIDTH : 0; j < q; j += TILE_WIDTH) {
             WORK tile[TILE_HEIGHT][TILE_WIDTH] = {{0}};
-            const WORK *RESTRICT l = left + i / TILE_WIDTH * TILE_WIDTH * n_rows;
-            const WORK *RESTRICT r = right + j * n_rows; /* stays in the cache for all i */
-            l += i % TILE_WIDTH;
-            for (ptrdiff_t row = 0; row < n_rows; row++, l += TILE_WIDTH, r += TILE_WIDTH)
+            const WORK *RESTRICT l = left + i, *RESTRICT r = right + j;
+            for (ptrdiff_t row = 0; row < n_rows; row++, l += left_width, r += right_width)
                 for (int a = 0; a < TILE_HEIGHT; a++) {
                     PRAGMA(omp simd)
                     for (int b = 0; b < TILE_WIDTH; b++)
