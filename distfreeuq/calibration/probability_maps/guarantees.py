@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from distfreeuq._base.printing import class_name
 from distfreeuq.calibration.data import CalibrationRows
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.references import EXCHANGEABLE, FITTED_ELSEWHERE, VOVK_2015
@@ -22,6 +21,9 @@ def venn_abers_guarantee(rows: CalibrationRows) -> Guarantee | NoGuarantee:
     if rows.is_weighted:
         return WEIGHTED
     if rows.n_classes == 2:
+        # printing brings statsmodels, which the package's import does without
+        from distfreeuq._base.printing import class_name
+
         event = f"the label of a new row being {class_name(rows.classes[1])}"
         each = ""
     else:
