@@ -66,8 +66,23 @@ def test_a_seed_is_the_same_calls_in_another_process():
     assert [line for line in lines if line and line in here] == here
 
 
+# Names win over positions (decision 0044): a Series of weights whose index is not the
+# classes is refused where the plain array is taken, and a fit that is to be an argument
+# cannot be made of whole numbers as labels where columns have names. The presentation
+# of arguments does not know of either yet.
+BY_NAME = (
+    ("other answer", "label_shift_conformal: plain arrays are returned"),
+    ("no arguments", "target_performance: InputError: The 'labels' parameter"),
+)
+
+
+def is_by_name(finding):
+    return any(finding[0] == kind and finding[1].startswith(t) for kind, t in BY_NAME)
+
+
 def test_random_calls_return_numbers_or_say_which_parameter_is_wrong():
     """A hundredth of `make fuzz CALLS=1000000`: more would be minutes."""
     tally = last(runner.run(10_000, 0, 2, None))
     assert tally.returned > tally.calls // 2 and tally.refused > tally.calls // 10
-    assert tally.findings == {}, report(tally)
+    findings = [found for found in tally.findings if not is_by_name(found)]
+    assert findings == [], report(tally)
