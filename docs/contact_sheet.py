@@ -161,7 +161,24 @@ def calibration() -> Figures:
     weighted = metrics.reliability(
         probs.max(axis=1), probs.argmax(axis=1) == labels, sample_weight=weight
     )
+    several = {
+        "uncalibrated": probs,
+        "temperature": temperature.predict(logits),
+        "class-wise": classwise.predict(logits),
+    }
+    right = {
+        name: (rows.max(axis=1), rows.argmax(axis=1) == labels)
+        for name, rows in several.items()
+    }
+    by_class = {
+        name: dfu.assess(rows, labels, n_boot=0, rng=0).class_frame()["ece"]
+        for name, rows in several.items()
+    }
     return {
+        "reliability_curves": lambda: plots.reliability_curves(
+            {name: metrics.reliability(*rows) for name, rows in right.items()}
+        ),
+        "class_comparison": lambda: plots.class_comparison(by_class),
         "reliability_diagram": result.plot,
         "reliability_diagram-curve": lambda: result.plot(kind="curve"),
         "reliability_diagram-weighted": weighted.plot,
@@ -195,6 +212,12 @@ def shift() -> Figures:
         n_rep=5,
         rng=0,
     )
+    runs = [
+        dfu.density_ratio(
+            points[:150], new_points[:150], method="mlp", n_hidden=8, rng=r
+        ).source_weight
+        for r in range(10)
+    ]
     performance = dfu.target_performance(
         TOY.posterior(points), labels, TOY.posterior(new_points)
     )
@@ -202,6 +225,7 @@ def shift() -> Figures:
         "label_shift_weights": estimate.plot,
         "performance_intervals": performance.plot,
         "importance_weights": lambda: plots.importance_weights(true_ratio),
+        "weights_over_runs": lambda: plots.weights_over_runs(runs),
         "density_ratio_weights": ratio.plot,
         "feature_learning_losses": features.plot,
         "calibration_comparison": comparison.plot,

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     BoolArray,
     FloatArray,
@@ -14,7 +15,7 @@ from distfreeuq._base.array_types import (
     IntArray,
     IntMatrix,
 )
-from distfreeuq._base.arrays import read_only
+from distfreeuq._base.arrays import describe, read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.rounding import distinct_numbers
 from distfreeuq._base.stored_state import State, flags, floats, require
@@ -211,3 +212,18 @@ def equal_width(n_bins: int) -> Intervals:
     the edge 7/100 though 0.07 * 100 > 7.
     """
     return closed_intervals(np.arange(1, n_bins) / n_bins)
+
+
+def given_intervals(
+    args: Arguments, edges: Any, must: str, *, ends_below: bool = False
+) -> Intervals:
+    """Return the bins between the edges that the user gives as `scheme`.
+
+    The ends 0 and 1 may be among the edges. A bin takes the edge at its end, or, with
+    `ends_below`, the one at its beginning.
+    """
+    vector = args.vector(edges, "scheme", must, low=0.0, high=1.0)
+    if (np.diff(vector) <= 0.0).any():
+        args.invalid("scheme", must, describe(vector))
+    inner = vector[(vector > 0.0) & (vector < 1.0)]
+    return Intervals(read_only(inner), read_only(np.full(inner.size, ends_below)))

@@ -37,7 +37,7 @@ def compare(
     labels: ArrayLike | None = None,
     names: Sequence[str] | None = None,
     n_bins: int = 15,
-    scheme: str = "equal-width",
+    scheme: str | ArrayLike = "equal-width",
     closed: str = "right",
     event: str = "predicted",
     sample_weight: ArrayLike | None = None,

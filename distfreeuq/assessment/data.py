@@ -7,6 +7,7 @@ from typing import Any
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike
 from distfreeuq.assessment.measures import Measures, bin_rows
+from distfreeuq.metrics.bins import Bins
 from distfreeuq.metrics.data import ALL, read_matrix, read_predictions
 
 
@@ -15,7 +16,7 @@ def read_measures(
     probs: ArrayLike,
     labels: ArrayLike,
     n_bins: int,
-    how: str,
+    how: Bins,
     event: str,
     predicted: ArrayLike | None,
     sample_weight: ArrayLike | None,

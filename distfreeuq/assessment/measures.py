@@ -15,6 +15,7 @@ from distfreeuq.metrics.bins import (
     CONFIDENCE,
     HIT,
     WEIGHT,
+    Bins,
     choose_bins,
     debiased_square,
     gap_norm,
@@ -90,7 +91,7 @@ class Measures:
     n_bins: int
     n_classes: int
     ends: FloatArray
-    how: str
+    how: Bins
     losses: FloatArray | None
     names: tuple[str, ...]
 
@@ -135,7 +136,7 @@ class Measures:
         return np.column_stack([found[name] for name in self.names])
 
 
-def bin_rows(rows: Rows, n_bins: int, how: str, *, by_class: bool) -> Measures:
+def bin_rows(rows: Rows, n_bins: int, how: Bins, *, by_class: bool) -> Measures:
     """Return the rows with the bins of their confidence."""
     partition = choose_bins(rows.confidence, rows.weights, n_bins, how)
     bins = partition.assign(rows.confidence)

@@ -46,7 +46,7 @@ from distfreeuq.calibration.data import (
 )
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.label_shift.results import LabelShiftResult, identified_weights
-from distfreeuq.metrics.bins import check_bins
+from distfreeuq.metrics.bins import Bins, check_bins
 from distfreeuq.metrics.data import EVENTS
 
 Calibrators = str | Callable[..., Any] | Sequence[Any] | Mapping[str, Any]
@@ -64,7 +64,7 @@ def compare_calibrations(
     calibration_share: float | tuple[float, float] = 0.3,
     n_rep: int = 10,
     n_bins: int = 15,
-    scheme: str = "equal-width",
+    scheme: str | ArrayLike = "equal-width",
     closed: str = "right",
     event: str = "predicted",
     classes: Any = None,
@@ -216,7 +216,7 @@ class _Study:
     calibrators: dict[str, Calibrator | UserCalibrator]
     sizes: tuple[int, int]
     n_bins: int
-    how: str
+    how: Bins
     event: str
 
     def lines(self) -> list[tuple[str, str]]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from distfreeuq._base.arguments import LARGEST, Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
@@ -15,7 +13,7 @@ from distfreeuq._base.array_types import (
     RandomState,
 )
 from distfreeuq._base.arrays import describe, is_single, read_only
-from distfreeuq._numerics.unit_bins import Intervals, closed_intervals, equal_width
+from distfreeuq._numerics.unit_bins import Intervals, equal_width, given_intervals
 from distfreeuq.binning import guarantees
 from distfreeuq.binning.data import BinningRows, set_apart
 from distfreeuq.binning.radii import BOUNDS, WEIGHTED_BOUNDS, Radii, extremes
@@ -177,10 +175,7 @@ def _fixed_bins(
     else:
         name = "given edges"
         must = "increasing edges in [0, 1], a name or a function"
-        edges = args.vector(scheme, "scheme", must, low=0.0, high=1.0)
-        if (np.diff(edges) <= 0.0).any():
-            args.invalid("scheme", must, describe(edges))
-        fixed = closed_intervals(edges[(edges > 0.0) & (edges < 1.0)])
+        fixed = given_intervals(args, scheme, must)
     if not of_scores:
         must = "'uniform-mass' or a function for cells of the simplex"
         args.invalid("scheme", must, f"{name!r} with more than two classes")

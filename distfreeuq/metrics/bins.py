@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.arrays import is_single
 from distfreeuq._kernels import _row_stats
 from distfreeuq._numerics.quantiles import quantiles_with_atoms
 from distfreeuq._numerics.sample_weights import divide
-from distfreeuq._numerics.unit_bins import Intervals, closed_intervals, equal_width
+from distfreeuq._numerics.unit_bins import (
+    Intervals,
+    closed_intervals,
+    equal_width,
+    given_intervals,
+)
 from distfreeuq.metrics.data import Rows
 
 SCHEMES = ("equal-width", "uniform-mass")
 CLOSED = ("right", "left")
 NORMS = ("l1", "l2", "max")
+
+Bins: TypeAlias = str | Intervals
+"""How bins are chosen: a scheme, "left" for equal widths closed there, or the bins."""
 
 # Columns of the sums: weight, weight x confidence, weight x hit, weight squared, and
 # weight x (confidence - hit) squared.
@@ -25,22 +34,28 @@ WEIGHT, CONFIDENCE, HIT, SQUARE, SQUARED_GAP = range(5)
 
 def check_bins(
     args: Arguments, n_bins: Any, scheme: Any, closed: Any
-) -> tuple[int, str]:
-    """Return the number of bins and how they are chosen: the scheme, or "left"."""
+) -> tuple[int, Bins]:
+    """Return the number of bins and how they are chosen."""
     count = args.count(n_bins, "n_bins", low=1, high=1_000_000)
-    scheme = args.choice(scheme, "scheme", SCHEMES)
     closed = args.choice(closed, "closed", CLOSED)
+    if not is_single(scheme):
+        must = "increasing edges in [0, 1], or a name"
+        bins = given_intervals(args, scheme, must, ends_below=closed == "left")
+        return bins.n_bins, bins
+    scheme = args.choice(scheme, "scheme", SCHEMES)
     return count, "left" if (scheme, closed) == ("equal-width", "left") else scheme
 
 
 def choose_bins(
-    values: FloatArray, weights: FloatArray, n_bins: int, how: str
+    values: FloatArray, weights: FloatArray, n_bins: int, how: Bins
 ) -> Intervals:
     """Return the bins of these probabilities.
 
     Equal widths have the decimal edges m / M. Bins of equal mass end at the weighted
     quantiles of levels m / M, each in the bin that it ends; tied ones are one edge.
     """
+    if isinstance(how, Intervals):
+        return how
     if how != "uniform-mass":
         closed = equal_width(n_bins)
         return Intervals(closed.edges, np.full(n_bins - 1, how == "left"))

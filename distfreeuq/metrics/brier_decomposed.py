@@ -9,7 +9,7 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, IntArray
 from distfreeuq._kernels import _bins
-from distfreeuq.metrics.bins import check_bins, choose_bins
+from distfreeuq.metrics.bins import Bins, check_bins, choose_bins
 from distfreeuq.metrics.data import ALL, Rows, read_matrix
 from distfreeuq.metrics.results import BrierDecomposition
 
@@ -20,7 +20,7 @@ def brier_decomposition(
     *,
     groups: Any = "bins",
     n_bins: int = 15,
-    scheme: str = "equal-width",
+    scheme: str | ArrayLike = "equal-width",
     closed: str = "right",
     sample_weight: ArrayLike | None = None,
     classes: Any = None,
@@ -114,7 +114,7 @@ def _forecasts(rows: Rows) -> IntArray:
     return np.ascontiguousarray(cells.ravel(), dtype=np.int64)
 
 
-def _bins_of(rows: Rows, n_bins: int, how: str) -> IntArray:
+def _bins_of(rows: Rows, n_bins: int, how: Bins) -> IntArray:
     assert rows.predicted is not None
     partition = choose_bins(rows.confidence, rows.weights, n_bins, how)
     bins = partition.assign(rows.confidence)

@@ -13,6 +13,7 @@ from distfreeuq._base.arrays import describe
 from distfreeuq._base.row_groups import read_groups
 from distfreeuq.metrics.bins import (
     NORMS,
+    Bins,
     check_bins,
     choose_bins,
     debiased_square,
@@ -42,7 +43,7 @@ def ece(
     labels: ArrayLike,
     *,
     n_bins: int = 15,
-    scheme: str = "equal-width",
+    scheme: str | ArrayLike = "equal-width",
     closed: str = "right",
     norm: str = "l1",
     event: str = "predicted",
@@ -59,10 +60,12 @@ def ece(
     labels : array_like (n,)
         True labels.
     n_bins : int
-    scheme : {"equal-width", "uniform-mass"}
-        Bins ((m-1)/M, m/M], or bins that end at the confidences' quantiles.
+    scheme : {"equal-width", "uniform-mass"} or array_like
+        Bins ((m-1)/M, m/M], bins that end at the confidences' quantiles, or bins
+        between these increasing edges, whatever `n_bins` is.
     closed : {"right", "left"}
-        Which end belongs to a bin of equal width; 0 and 1 belong to the first and last.
+        Which end belongs to a bin of equal width, or between given edges; 0 and 1
+        belong to the first and last.
     norm : {"l1", "l2", "max"}
         Mean absolute gap, root mean squared gap, or largest gap of a bin.
     event : {"predicted", "class-1"}
@@ -110,7 +113,7 @@ def overconfident_ece(
     labels: ArrayLike,
     *,
     n_bins: int = 15,
-    scheme: str = "equal-width",
+    scheme: str | ArrayLike = "equal-width",
     closed: str = "right",
     event: str = "predicted",
     predicted: ArrayLike | None = None,
@@ -152,7 +155,7 @@ def debiased_ece(
     labels: ArrayLike,
     *,
     n_bins: int = 15,
-    scheme: str = "equal-width",
+    scheme: str | ArrayLike = "equal-width",
     closed: str = "right",
     method: str = "exact",
     squared: bool = False,
@@ -211,7 +214,7 @@ def max_ece(
     labels: ArrayLike,
     *,
     n_bins: int = 15,
-    scheme: str = "equal-width",
+    scheme: str | ArrayLike = "equal-width",
     closed: str = "right",
     predicted: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -265,7 +268,7 @@ def average_ece(
     labels: ArrayLike,
     *,
     n_bins: int = 15,
-    scheme: str = "equal-width",
+    scheme: str | ArrayLike = "equal-width",
     closed: str = "right",
     predicted: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -308,7 +311,7 @@ def classwise_ece(
     labels: ArrayLike,
     *,
     n_bins: int = 15,
-    scheme: str = "equal-width",
+    scheme: str | ArrayLike = "equal-width",
     closed: str = "right",
     average: bool = True,
     sample_weight: ArrayLike | None = None,
@@ -361,7 +364,7 @@ def classwise_ece(
     return float(errors.mean()) if average else errors
 
 
-def errors_by_prediction(rows: Rows, n_bins: int, how: str) -> FloatArray:
+def errors_by_prediction(rows: Rows, n_bins: int, how: Bins) -> FloatArray:
     """Return the ECE of each predicted class's rows (K,); NaN if there are none."""
     partition = choose_bins(rows.confidence, rows.weights, n_bins, how)
     bins = partition.assign(rows.confidence)
@@ -369,7 +372,7 @@ def errors_by_prediction(rows: Rows, n_bins: int, how: str) -> FloatArray:
 
 
 def _sums_by_group(
-    rows: Rows, codes: IntArray, n_groups: int, n_bins: int, how: str
+    rows: Rows, codes: IntArray, n_groups: int, n_bins: int, how: Bins
 ) -> FloatMatrix:
     """Return the sums by group and bin, shape (G, M, 5)."""
     partition = choose_bins(rows.confidence, rows.weights, n_bins, how)
@@ -377,7 +380,7 @@ def _sums_by_group(
     return sum_by_group(rows, bins, partition.n_bins, codes, n_groups)
 
 
-def _bin_sums(rows: Rows, n_bins: int, how: str) -> FloatMatrix:
+def _bin_sums(rows: Rows, n_bins: int, how: Bins) -> FloatMatrix:
     partition = choose_bins(rows.confidence, rows.weights, n_bins, how)
     return sum_in_cells(rows, partition.assign(rows.confidence), partition.n_bins)
 

@@ -10,7 +10,7 @@ from distfreeuq._base.array_types import FloatArray, FloatMatrix, IndexArray, In
 from distfreeuq._kernels import _row_stats
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import CLASS_GAPS, add_up
-from distfreeuq.metrics.bins import choose_bins
+from distfreeuq.metrics.bins import Bins, choose_bins
 
 
 def class_errors(
@@ -18,7 +18,7 @@ def class_errors(
     labels: IntArray,
     weights: FloatArray,
     n_bins: int,
-    how: str,
+    how: Bins,
 ) -> FloatArray:
     """Return the L1 error of every class's own probability, shape (K,)."""
     if how == "uniform-mass":
@@ -38,7 +38,7 @@ def errors_of_sums(sums: FloatMatrix, weights: FloatArray) -> FloatArray:
     return np.asarray(np.abs(sums).sum(axis=0) / weights.sum())
 
 
-def class_edges(probs: FloatMatrix, n_bins: int, how: str) -> FloatArray:
+def class_edges(probs: FloatMatrix, n_bins: int, how: Bins) -> FloatArray:
     """Return the edges that all classes share, as the kernels take them."""
     return choose_bins(probs[:0, 0], np.ones(0), n_bins, how).edges_as(probs.dtype)
 

@@ -6,6 +6,7 @@ from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least
 from distfreeuq.references import (
     ASSESSED_ELSEWHERE,
     CLOPPER_PEARSON_1934,
+    EDGES_CHOSEN_ELSEWHERE,
     IID,
     INDEPENDENT,
     WEIGHTS_BY_INPUTS,
@@ -13,7 +14,12 @@ from distfreeuq.references import (
 
 
 def all_bins_accuracy(
-    level: float, weighted: bool, fixed_bins: bool, event: str
+    level: float,
+    weighted: bool,
+    fixed_bins: bool,
+    event: str,
+    *,
+    given_edges: bool = False,
 ) -> Guarantee | NoGuarantee:
     """Return the claim about the intervals of all bins at once."""
     if not fixed_bins:
@@ -25,6 +31,7 @@ def all_bins_accuracy(
     if weighted:
         what, by = f"weighted mean {what} given the rows' inputs", "Hoeffding (1963)"
         more = (INDEPENDENT, WEIGHTS_BY_INPUTS)
+    edges = (EDGES_CHOSEN_ELSEWHERE,) if given_edges else ()
     return Guarantee(
         statement=(
             f"with probability >= {at_least(level)}, the intervals of all bins hold "
@@ -32,6 +39,6 @@ def all_bins_accuracy(
         ),
         kind="confidence interval",
         reference=f"{by}, with a union over the bins",
-        assumptions=(*more, ASSESSED_ELSEWHERE),
+        assumptions=(*more, *edges, ASSESSED_ELSEWHERE),
         confidence=level,
     )

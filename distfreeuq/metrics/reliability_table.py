@@ -14,6 +14,7 @@ from distfreeuq.metrics.bins import (
     HIT,
     SQUARE,
     WEIGHT,
+    Bins,
     check_bins,
     choose_bins,
     sum_in_cells,
@@ -28,7 +29,7 @@ def reliability(
     correct: ArrayLike,
     *,
     n_bins: int = 15,
-    scheme: str = "equal-width",
+    scheme: str | ArrayLike = "equal-width",
     closed: str = "right",
     sample_weight: ArrayLike | None = None,
     level: float = 0.95,
@@ -43,10 +44,11 @@ def reliability(
     correct : array_like (n,)
         Whether the event came true: booleans, or 0 and 1.
     n_bins : int
-    scheme : {"equal-width", "uniform-mass"}
+    scheme : {"equal-width", "uniform-mass"} or array_like
+        Increasing edges in place of a name are the bins' own, whatever `n_bins` is.
     closed : {"right", "left"}
         Bins of equal width are ((m-1)/M, m/M], with 0 in the first, or [(m-1)/M, m/M),
-        with 1 in the last.
+        with 1 in the last; likewise between given edges.
     sample_weight : array_like (n,), optional
     level : float
         Level of the intervals, for all bins at once.
@@ -76,7 +78,7 @@ def reliability(
 
 
 def tabulate(
-    rows: Rows, n_bins: int, how: str, level: float, event: str
+    rows: Rows, n_bins: int, how: Bins, level: float, event: str
 ) -> ReliabilityTable:
     """Return the table of checked rows."""
     partition = choose_bins(rows.confidence, rows.weights, n_bins, how)
@@ -88,6 +90,7 @@ def tabulate(
         rows.n,
         event,
         fixed_bins=how != "uniform-mass",
+        given_edges=not isinstance(how, str),
         weight_scale=rows.weight_scale,
     )
 
@@ -100,6 +103,7 @@ def table_of_sums(
     event: str,
     *,
     fixed_bins: bool,
+    given_edges: bool = False,
     weight_scale: float = 1.0,
 ) -> ReliabilityTable:
     """Return the table of the bins' sums (M, 5)."""
@@ -117,7 +121,9 @@ def table_of_sums(
         level=level,
         n=n,
         event=event,
-        guarantee=all_bins_accuracy(level, weighted, fixed_bins, event),
+        guarantee=all_bins_accuracy(
+            level, weighted, fixed_bins, event, given_edges=given_edges
+        ),
     )
 
 

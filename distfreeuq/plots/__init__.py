@@ -15,6 +15,7 @@ from distfreeuq.plots.calibration_figures import (
     isotonic_curves,
     reliability_change,
 )
+from distfreeuq.plots.comparison_figures import class_comparison, reliability_curves
 from distfreeuq.plots.conformal_figures import (
     calibration_scores,
     class_coverage,
@@ -51,7 +52,11 @@ from distfreeuq.plots.style import (
 )
 from distfreeuq.plots.tally_figures import tallied_rows
 from distfreeuq.plots.theorem_figures import search_designs, theorem_checks
-from distfreeuq.plots.weight_figures import density_ratio_weights, importance_weights
+from distfreeuq.plots.weight_figures import (
+    density_ratio_weights,
+    importance_weights,
+    weights_over_runs,
+)
 
 __all__ = [
     "BLUE",
@@ -67,6 +72,7 @@ __all__ = [
     "calibration_comparison",
     "calibration_parameters",
     "calibration_scores",
+    "class_comparison",
     "class_coverage",
     "coverage_against_alpha",
     "coverage_against_rows",
@@ -88,6 +94,7 @@ __all__ = [
     "prediction_regions",
     "reliability_bins",
     "reliability_change",
+    "reliability_curves",
     "reliability_diagram",
     "replicate_histogram",
     "running_risk",
@@ -95,4 +102,5 @@ __all__ = [
     "set_sizes",
     "tallied_rows",
     "theorem_checks",
+    "weights_over_runs",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,3 +76,19 @@ def words(args: Arguments, value: Any, parameter: str) -> str:
     if not isinstance(value, str):
         args.invalid(parameter, "a text", describe(value))
     return value
+
+
+def names(args: Arguments, value: Any, parameter: str, length: int) -> Sequence[Any]:
+    """Return as many names as asked for: those given, or numbers."""
+    if value is None:
+        return range(length)
+    must = f"a sequence of {length} names"
+    if isinstance(value, str | bytes | Mapping | set | frozenset):
+        args.invalid(parameter, must, describe(value))
+    try:
+        given = list(value)
+    except TypeError:
+        args.invalid(parameter, must, describe(value))
+    if len(given) != length:
+        args.invalid(parameter, must, f"{len(given)}")
+    return given

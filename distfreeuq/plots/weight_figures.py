@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,18 +13,23 @@ from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.plots import figure_arguments
 from distfreeuq.plots.style import (
     BLUE,
+    MAX_TICKS,
     MOST_BARS,
     NOMINAL,
     ORANGE,
     legend_above,
     log_scale,
     new_axes,
+    shown_name,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from distfreeuq.density_ratios.results import DensityRatioResult
+
+# Rows of a figure of single weights, beyond which no screen shows them.
+_MOST_SHOWN = 1000
 
 
 def importance_weights(
@@ -121,4 +127,64 @@ def density_ratio_weights(
         f"Density ratio ({fit.method}): {fit.n_source} source rows worth "
         f"{fit.ess:.0f}, AUC {fit.auc.estimate:.2f}",
     )
+    return ax
+
+
+def weights_over_runs(
+    weights: ArrayLike,
+    *,
+    largest: int = 15,
+    names: Sequence[Any] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the largest weights over repeated fits: median, smallest and largest value.
+
+    Parameters
+    ----------
+    weights : array_like (R, n)
+        Weights of the same n rows, or of the same classes, by R fits that differ in
+        their seeds or samples.
+    largest : int
+        How many are drawn: those that are largest on average.
+    names : sequence (n,), optional
+        Names of the rows or classes; without it they are numbered.
+    ax : matplotlib Axes, optional
+
+    Notes
+    -----
+    The kind of figure of Park, Bastani, Weimer and Lee (2020), 2. Where the lines are
+    as long as the weights themselves, what rests on the weights is as uncertain.
+    """
+    args = Arguments("weights_over_runs")
+    largest = args.count(largest, "largest", low=1, high=_MOST_SHOWN)
+    array = args.array(weights, "weights", "numbers")
+    shape: tuple[int, ...] = array.shape
+    if len(shape) != 2 or 0 in shape:
+        must = "weights of one or more runs, shape (R, n)"
+        args.invalid("weights", must, f"shape {shape}")
+    flat = figure_arguments.curve(args, array.ravel(), "weights", low=0.0)
+    runs = flat.reshape(shape)
+    shown = np.argsort(-runs.mean(axis=0), kind="stable")[:largest]
+    labels = figure_arguments.names(args, names, "names", runs.shape[1])
+    chosen = runs[:, shown]
+    x = np.arange(shown.size)
+    ax = new_axes(ax)
+    ax.axhline(1.0, **NOMINAL)
+    ax.vlines(
+        x, chosen.min(axis=0), chosen.max(axis=0), color=BLUE, linewidth=1.5,
+        label="smallest to largest",
+    )  # fmt: skip
+    ax.plot(x, np.median(chosen, axis=0), "o", color=BLUE, label="median")
+    if shown.size <= MAX_TICKS:
+        ticks = [shown_name(labels[int(i)]) for i in shown]
+        rotation = 90.0 if max(len(tick) for tick in ticks) > 4 else 0.0
+        ax.set_xticks(x, ticks, rotation=rotation)
+    ax.set_ylim(bottom=0.0)
+    ax.set_xlabel("in the order of their means (dashed: no shift)")
+    ax.set_ylabel("weight")
+    total = runs.shape[1]
+    which = f"All {total} weights" if shown.size == total else (
+        f"The {shown.size} largest of {total} weights"
+    )  # fmt: skip
+    legend_above(ax, f"{which} over {runs.shape[0]} runs")
     return ax

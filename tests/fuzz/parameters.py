@@ -111,7 +111,7 @@ PARAMETERS: dict[str, Kind] = {
     "rank": kinds.row_count,
     # choices
     "score": kinds.score,
-    "scheme": choice("equal-width", "uniform-mass"),
+    "scheme": choice("equal-width", "uniform-mass", [0.3, 0.6, 0.9]),
     "closed": choice("left", "right"),
     "event": choice("predicted", "top-label", "every-class"),
     "norm": choice("l1", "l2", "max"),

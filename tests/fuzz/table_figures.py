@@ -26,6 +26,7 @@ FIGURES: dict[str, Entry] = {
     "plots.calibration_comparison": _figure(result=made(fitted.calibration_comparison)),
     "plots.calibration_parameters": _figure(fit=made(fitted.scaling_fit)),
     "plots.calibration_scores": _figure(fit=made(fitted.conformal_fit)),
+    "plots.class_comparison": _figure(values=_of_results(lambda s: s.np.random(s.K))),
     "plots.class_coverage": _figure(result=made(fitted.coverage)),
     "plots.coverage_against_alpha": _figure(
         alphas=choice([0.1, 0.2]),
@@ -65,9 +66,17 @@ FIGURES: dict[str, Entry] = {
     ),
     "plots.reliability_bins": _figure(fit=made(fitted.binning_fit)),
     "plots.reliability_change": _figure(fit=made(fitted.scaling_fit)),
+    "plots.reliability_curves": _figure(
+        tables=_of_results(fitted.reliability_table), intervals=choice(True, False)
+    ),
     "plots.reliability_diagram": _figure(table=made(fitted.reliability_table)),
     "plots.replicate_histogram": _figure(),
     "plots.search_designs": _figure(result=made(fitted.search_result)),
     "plots.set_sizes": _figure(result=made(fitted.sets)),
     "plots.theorem_checks": _figure(result=made(fitted.theorem_result)),
+    "plots.weights_over_runs": _figure(
+        weights=made(lambda s: s.np.random((3, 6))),
+        largest=choice(1, 5, 9),
+        names=choice(None, list("abcdef")),
+    ),
 }

@@ -295,3 +295,43 @@ def test_table_prints_and_saves(tmp_path):
     table.save(tmp_path / "table.npz")
     again = dfu.load(tmp_path / "table.npz")
     assert again.ece == table.ece and again.guarantee == table.guarantee
+
+
+def test_edges_of_ones_own_are_the_bins():
+    p, labels = [0.2, 0.4, 0.5, 0.9], [0, 1, 0, 1]
+    own = {"scheme": [0.0, 0.4, 0.6, 1.0], "event": "class-1"}
+    # {0.2, 0.4}, {0.5} and {0.9}
+    assert metrics.ece(p, labels, **own) == pytest.approx((0.4 + 0.5 + 0.1) / 4)
+    # an edge at the beginning of its bin: {0.2}, {0.4, 0.5}, {0.9}
+    left = metrics.ece(p, labels, closed="left", **own)
+    assert left == pytest.approx((0.2 + 0.1 + 0.1) / 4)
+    table = metrics.reliability(p, labels, scheme=[0.4, 0.6])
+    assert table.edges.tolist() == [0.0, 0.4, 0.6, 1.0]
+    assert table.weight.tolist() == [2.0, 1.0, 1.0]
+    assert any("without these rows" in part for part in table.guarantee.assumptions)
+
+
+def test_edges_of_equal_bins_give_every_metric_of_equal_width():
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(4), size=300)
+    labels = rng.integers(4, size=300)
+    edges = np.arange(1, 10) / 10
+    names = ["ece", "overconfident_ece", "debiased_ece", "max_ece", "average_ece"]
+    for name in [*names, "classwise_ece"]:
+        measure = getattr(metrics, name)
+        want = measure(probs, labels, n_bins=10)
+        assert measure(probs, labels, scheme=edges) == want, name
+    parts = metrics.brier_decomposition(probs, labels, scheme=edges)
+    assert parts == metrics.brier_decomposition(probs, labels, n_bins=10)
+    own, given = (
+        dfu.assess(probs, labels, n_boot=20, rng=0, **how)
+        for how in ({"n_bins": 10}, {"scheme": edges})
+    )
+    np.testing.assert_array_equal(own.to_frame()["low"], given.to_frame()["low"])
+    np.testing.assert_array_equal(own.estimates, given.estimates)
+
+
+@pytest.mark.parametrize("edges", [[0.5, 0.4], [0.5, 0.5], [-0.1], [np.nan], ["a"]])
+def test_edges_that_are_none_are_refused(edges):
+    with pytest.raises(dfu.InputError, match="'scheme' parameter of ece"):
+        metrics.ece([0.5], [1], scheme=edges)
