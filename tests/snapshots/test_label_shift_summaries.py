@@ -16,7 +16,9 @@ def rows(n, prior, start):
     i, k = np.indices((labels.size, 3))
     noise = ((start + 7 * i + 5 * k * k + 4 * i * k + i * i) % 17) / 6.0
     odds = np.exp(noise + 2.0 * np.eye(3)[labels])
-    return odds / odds.sum(axis=1, keepdims=True), [NAMES[label] for label in labels]
+    # rounded, so that rows that tie do so on every processor
+    probs = np.round(odds / odds.sum(axis=1, keepdims=True), 9)
+    return probs, [NAMES[label] for label in labels]
 
 
 PROBS, LABELS = rows(240, (0.5, 0.3, 0.2), 0)
