@@ -102,7 +102,7 @@ def count_cells(
     groups = group_of[said], group_of[said_target]
     sure = _own(probs, said), _own(probs_target, said_target)
     of_group = np.asarray(np.bincount(group_of, weights=rows * 1.0), dtype=np.float64)
-    edges = _edges(of_group, groups, sure)
+    edges = _edges(of_group, groups, sure) + _noise(probs, probs_target)
     cell, cell_target = (_cells(*x, edges) for x in zip(groups, sure, strict=True))
     place = np.cumsum(present) - 1
     counted = count_pairs(
@@ -139,6 +139,15 @@ def _own(probs: FloatMatrix, predicted: IntArray) -> FloatArray:
     """Return the probability of the predicted class."""
     own: FloatArray = probs[np.arange(predicted.size), predicted].astype(np.float64)
     return own
+
+
+def _noise(*probs: FloatMatrix) -> float:
+    """Return by how much equal confidences may differ through rounding.
+
+    An edge often is the confidence of many rows. They stay together above it by this
+    much, or their last bits, which differ between machines, would part them.
+    """
+    return max(8.0 * float(np.finfo(each.dtype).eps) for each in probs)
 
 
 def _edges(

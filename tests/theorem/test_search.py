@@ -83,6 +83,7 @@ DESIGNS = {
     "stream-p-values": 60,
     "stream-alarms": 1,
     "stream-means": 40,
+    "cross-conformal-coverage": 20,
 }
 
 

@@ -53,6 +53,22 @@ def test_every_row_is_in_one_cell_and_labels_have_no_part_in_the_edges():
         assert own.size == 4 and own.max() - own.min() <= 2
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_last_bits_of_equal_confidences_part_no_rows(dtype):
+    # ten confidences, so that quartiles lie on some of them
+    sure = np.repeat(np.linspace(0.6, 0.95, 10), 40).astype(dtype)
+    labels = np.arange(400) % 3 % 2
+    bits = np.random.default_rng(0).integers(-2, 3, size=400)
+    noisy = sure + bits.astype(dtype) * np.finfo(dtype).eps / 2
+    assert np.unique(noisy).size > 10
+    exact, shaken = (
+        count_cells(np.c_[x, 1 - x].astype(dtype), labels, np.c_[x, 1 - x][::3])
+        for x in (sure, noisy)
+    )
+    np.testing.assert_array_equal(shaken.source, exact.source)
+    np.testing.assert_array_equal(shaken.target, exact.target)
+
+
 def test_the_order_of_rows_and_constant_outputs_change_nothing():
     order = np.random.default_rng(0).permutation(1000)
     again = count_cells(PROBS[order], LABELS[order], TARGET[::-1])
