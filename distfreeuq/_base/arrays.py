@@ -146,6 +146,17 @@ def plain(name: Any) -> Hashable:
     return hashable
 
 
+def is_half_a_pair(name: Any) -> bool:
+    """Say whether a text holds half of a surrogate pair: no file or frame takes it."""
+    if not isinstance(name, str) or name.isascii():
+        return False
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
 def describe(value: Any) -> str:
     """Return what was got, in a few words."""
     if isinstance(value, np.ndarray):

@@ -203,6 +203,8 @@ def _check_names(
             args.invalid(parameter, "names that can be hashed", describe(name))
         if _is_missing(name):
             args.invalid(parameter, f"{must}, none of them missing", str(name))
+        if arrays.is_half_a_pair(name):
+            args.invalid(parameter, f"{must} that UTF-8 can hold", describe(name))
         if name in seen:
             args.invalid(parameter, must, f"{describe(name)} more than once")
         seen.add(name)

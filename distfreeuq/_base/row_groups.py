@@ -61,6 +61,9 @@ def distinct_groups(
             row = next(row for row, other in enumerate(items) if other is item)
             must = "values that can be told apart, none of them missing"
             args.invalid(parameter, must, f"{arrays.describe(item)} at row {row}")
+        if arrays.is_half_a_pair(item):
+            row, must = items.index(item), "texts that UTF-8 can hold"
+            args.invalid(parameter, must, f"{arrays.describe(item)} at row {row}")
     position = {item: code for code, item in enumerate(distinct)}
     codes = np.fromiter(map(position.__getitem__, items), np.int64, len(items))
     return distinct, codes

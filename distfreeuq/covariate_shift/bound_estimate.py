@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -63,12 +64,18 @@ class BoundEstimate:
     def supposed(self) -> float:
         """The bound if the discriminator is calibrated: no certificate."""
         excess = self.discriminator_error - self.supposed_best_error
-        return self.weighted_error + self.factor * max(0.0, excess)
+        return self._with_error(max(0.0, excess))
 
     @property
     def value(self) -> float:
         """The bound with nothing supposed about the best discriminator."""
-        return self.weighted_error + self.factor * self.discriminator_error
+        return self._with_error(self.discriminator_error)
+
+    def _with_error(self, error: float) -> float:
+        """Return the bound. A factor beyond all floats makes any error infinite."""
+        if math.isinf(self.factor):
+            return math.inf
+        return self.weighted_error + self.factor * error
 
     @property
     def is_vacuous(self) -> bool:

@@ -118,7 +118,9 @@ def sets_of_rows(s: Sample) -> Any:
 
 
 def _pair_of_sets(s: Sample) -> Any:
-    fit = dfu.split_conformal(*_easy_rows(s, 20), classes=s.classes, rng=0)
+    probs, labels = _easy_rows(s, 20)
+    named = labels if s.classes is None else [s.classes[k] for k in labels]
+    fit = dfu.split_conformal(probs, named, classes=s.classes, rng=0)
     return tuple(fit.predict(s.np.dirichlet(np.ones(s.K), n)) for n in (s.n, s.m))
 
 

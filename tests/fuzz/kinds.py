@@ -135,9 +135,7 @@ def _new_labels(s: Sample, n: int) -> Argument:
     names[:] = [s.classes[k] for k in numbers]
     forms = (names, names.tolist(), tuple(names))
     if all(isinstance(name, str) for name in s.classes):
-        texts = [
-            name for name in s.classes if "\0" not in name and "\ud800" not in name
-        ]
+        texts = [name for name in s.classes if "\0" not in name]
         if len(texts) == len(s.classes):
             as_text = np.array(names.tolist(), dtype=str)
             forms += (as_text, pd.Series(names, dtype=object), pd.Categorical(names))
@@ -145,6 +143,8 @@ def _new_labels(s: Sample, n: int) -> Argument:
 
 
 def classes(s: Sample) -> Argument:
+    if s.spirit != VALID and s.r.random() < 0.02:
+        return same([f"\ud800{k}" for k in range(s.K)])  # which UTF-8 cannot hold
     if s.classes is None:
         return same(None)
     forms = (s.classes, tuple(s.classes), pd.Index(s.classes, dtype=object))
@@ -162,12 +162,24 @@ def _vector(size: Callable[[Sample], int], weights: bool = True) -> Kind:
 
 sample_weight = _vector(lambda s: s.n)
 new_weight = _vector(lambda s: s.n)
-class_weight = _vector(lambda s: s.K)
 uniforms = _vector(lambda s: s.n, weights=False)
 
 
+def class_weight(s: Sample) -> Argument:
+    with np.errstate(over="ignore"):
+        return _by_position(_floats(s, s.weights(s.K)))
+
+
 def prior(s: Sample) -> Argument:
-    return _floats(s, s.prior())
+    return _by_position(_floats(s, s.prior()))
+
+
+def _by_position(argument: Argument) -> Argument:
+    """Leave out an index, which would name the classes that entries are of."""
+    value = argument.value
+    if isinstance(value, pd.Series):
+        value = value.reset_index(drop=True)
+    return Argument(value, argument.plain)
 
 
 def source(s: Sample) -> Argument:

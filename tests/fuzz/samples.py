@@ -188,6 +188,5 @@ _NAMINGS = (
     lambda K: [f"{'long name ' * 30}{k}" for k in range(K)],
     lambda K: [f"$\\frac{{{k}" for k in range(K)],
     lambda K: [f"<b>&amp;{k}</b>_%#~^\\" for k in range(K)],
-    lambda K: [f"\ud800{k}" for k in range(K)],
     _mixed,
 )

@@ -101,7 +101,7 @@ def test_fits_of_every_score(score, tmp_path):
 @pytest.mark.parametrize(
     "classes",
     [
-        ["benign", "malignant", "日本 🎲 \ud800"],
+        ["benign", "malignant", "日本 🎲 \uffff"],
         [-1, 0, 2**70],
         [0.1, -0.0, math.inf],
         [False, True, None],

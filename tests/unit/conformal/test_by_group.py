@@ -75,6 +75,7 @@ def test_confidence_is_shared_among_the_groups():
         (SITES[:5], "240 groups, one per row"),
         ([None, *SITES[1:]], "none of them missing. Got None at row 0"),
         (np.append(np.arange(N - 1.0), np.nan), "none of them missing"),
+        (["\udfff", *SITES[1:]], "texts that UTF-8 can hold"),
     ],
 )
 def test_groups_must_be_groups(groups, message):

@@ -259,6 +259,13 @@ def test_terms_of_the_bound_by_hand():
     assert not given.is_vacuous
 
 
+def test_a_bound_beyond_all_floats_is_infinite_and_no_nan():
+    """Infinity times an error of zero, as 1/4 less 1/4 is, would be NaN."""
+    found = estimate_bound(np.array([0.2, 0.4]), np.ones(2), np.ones(3), 1e20)
+    assert found.factor == found.supposed == found.value == np.inf
+    assert found.is_vacuous
+
+
 def test_the_bound_is_printed_for_what_it_is():
     data = shifted(n=300, m=200)
     text = " ".join(str(fit(data)).split())
