@@ -65,11 +65,11 @@ class FactoredHessian:
         """Return the diagonal of H^-1 meat H^-1, nan where parameters are unidentified.
 
         Among parameters that only differ by `free` directions it is about those of
-        least norm.
+        least norm. A number that rounding has made negative is unknown too.
         """
         half = self.solve(meat)
         variances = np.einsum("ij,ji->i", half, self.solve(np.eye(len(meat))))
-        return np.where(self.flat(), np.nan, variances)
+        return np.where(self.flat() | (variances < 0.0), np.nan, variances)
 
     @property
     def is_singular(self) -> bool:

@@ -124,7 +124,7 @@ def _finish(
     hessian, meat = problem.products(theta, scores=True)
     curvature = problem.factor(hessian)
     shape = (problem.n_free, problem.n_features)
-    std_err = np.sqrt(np.maximum(curvature.sandwich(meat), 0.0)).reshape(shape)
+    std_err = np.sqrt(curvature.sandwich(meat)).reshape(shape)
     diverged = np.diag(hessian).reshape(shape)[:, -1] - problem.bias_ridge < FLAT
     std_err[diverged] = np.nan
     step = curvature.solve(gradient)

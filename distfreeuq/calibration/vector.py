@@ -323,7 +323,7 @@ def _sandwich(
     """Return standard errors (2, K), nan for parameters that are not free."""
     variances = np.full(free.size, np.nan)
     variances[free] = curvature.sandwich(meat)
-    return np.asarray(np.sqrt(np.maximum(variances, 0.0)).reshape(2, -1))
+    return np.asarray(np.sqrt(variances).reshape(2, -1))
 
 
 def minimize_loss(problem: VectorLoss) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
@@ -123,8 +124,14 @@ def _tally_blocks(
     progress: bool,
 ) -> list[Tally]:
     """Return the tally of every block."""
-    given = blocks() if callable(blocks) else blocks
     must = "blocks: arrays, or tuples of probs, labels and perhaps ids"
+    if not _takes_nothing(blocks):
+        args.invalid(
+            "probs",
+            f"a function without arguments that returns {must}",
+            describe(blocks),
+        )
+    given = blocks() if callable(blocks) else blocks
     if not isinstance(given, Iterable):
         args.invalid("probs", f"a function that returns {must}", describe(given))
     found = []
@@ -137,6 +144,19 @@ def _tally_blocks(
             _tally_array(args, probs, labels, score, randomized, classes, rng, ids)
         )
     return found
+
+
+def _takes_nothing(blocks: Blocks) -> bool:
+    """Say whether it can be called without arguments, if it is to be called."""
+    if not callable(blocks):
+        return True
+    try:
+        inspect.signature(blocks).bind()
+    except TypeError:
+        return False
+    except ValueError:  # of some functions written in C nothing is known
+        pass
+    return True
 
 
 def _tally_array(

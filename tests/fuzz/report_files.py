@@ -149,11 +149,12 @@ def _odd_cells(frame: pd.DataFrame, r: Random) -> pd.DataFrame:
     for _ in range(r.choice((1, 1, 3))):
         if frame.size:
             row, column = r.randrange(len(frame)), r.randrange(frame.shape[1])
+            frame = frame.astype(object)  # Arrow's texts are no place for every cell
             frame.iat[row, column] = r.choice(CELLS)
     if r.random() < 0.3:
         names = list(frame.columns)
         names[r.randrange(len(names))] = r.choice((*CELLS, "label", "prob_0", "prob_"))
-        frame.columns = pd.Index(names)
+        frame.columns = pd.Index(names, dtype=object)
     return frame
 
 

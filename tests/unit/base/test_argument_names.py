@@ -172,7 +172,11 @@ def test_classes_override_columns_of_other_names_but_not_of_the_same():
         (["a", "b", np.nan], "distinct names, none of them missing", "nan"),
         (["a", "b", pd.NA], "distinct names, none of them missing", "<NA>"),
         (["a", "b", pd.NaT], "distinct names, none of them missing", "NaT"),
-        (["a", "b", "half \ud800"], "distinct names that UTF-8 can hold", r"'half \ud800'"),
+        (
+            ["a", "b", "half \ud800"],
+            "distinct names that UTF-8 can hold",
+            r"'half \ud800'",
+        ),
         (["a", "b", ["c"]], "names that can be hashed", "['c']"),
         (np.eye(3), "names that can be hashed", "[1.0, 0.0, 0.0]"),
     ],

@@ -30,6 +30,13 @@ def test_a_quadratic_needs_one_hessian():
     assert problem.hessians == 1
 
 
+def test_a_variance_that_rounding_has_made_negative_is_unknown():
+    """The meat is no sum of squares, as one of large numbers may be after rounding."""
+    curvature = FactoredHessian(np.eye(2), np.zeros((2, 0)))
+    found = curvature.sandwich(np.diag([-1e-30, 4.0]))
+    np.testing.assert_array_equal(found, [np.nan, 4.0])
+
+
 def test_a_loss_without_a_minimum_ends_where_rounding_does():
     """log(1 + exp(-x)) written such that it is rounded at 1e-16."""
     problem = Counted(

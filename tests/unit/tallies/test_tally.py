@@ -123,6 +123,7 @@ def test_equal_proportions_of_a_score_add():
         ((PROBS, LABELS), {"ids": range(3), "rng": 0}, "ids"),
         ((iter([PROBS]), LABELS), {}, "labels"),
         ((lambda: 3,), {}, "probs"),
+        ((len,), {}, "probs"),
         ((iter([()]),), {}, "probs"),
         ((iter([]),), {}, "probs"),
         ((PROBS, LABELS), {"progress": 1}, "progress"),
