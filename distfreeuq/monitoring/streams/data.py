@@ -45,6 +45,10 @@ class StreamRows:
     predicted: IntArray
     uniforms: FloatArray
 
+    def take(self, some: slice) -> StreamRows:
+        """Return some of the rows."""
+        return StreamRows(self.cells[some], self.predicted[some], self.uniforms[some])
+
 
 def read_source(
     args: Arguments,
@@ -82,16 +86,17 @@ def _rows(
     predicted = check_and_predict(probs)
     n, n_classes = probs.matrix.shape
     own = own_numbers(args, score, probs.matrix, features)
-    # row by row, so that batches of any size take the same numbers for the same rows
-    uniforms = generator.random((n, score.draws))
-    cells = np.empty(n, dtype=np.int32)
+    cells, first = np.empty(n, dtype=np.int32), np.empty(n)
     for at in blocks(n):
+        # row by row, so that batches of any size take the same numbers for each row
+        uniforms = generator.random((at.stop - at.start, score.draws))
         confidence = probs.matrix[np.arange(at.start, at.stop), predicted[at]]
         numbers = None if own is None else own[at]
         cells[at] = cells_of(
-            score, predicted[at], confidence, n_classes, uniforms[at], numbers
+            score, predicted[at], confidence, n_classes, uniforms, numbers
         )
-    return StreamRows(cells, predicted, np.ascontiguousarray(uniforms[:, 0]))
+        first[at] = uniforms[:, 0]
+    return StreamRows(cells, predicted, first)
 
 
 # ------------------------------------------------------- random numbers, between calls

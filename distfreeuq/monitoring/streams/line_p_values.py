@@ -13,10 +13,11 @@ BLOCK = 1 << 17
 """Rows after which Ctrl-C is answered: a tenth of a second or less."""
 
 
-def blocks(n: int) -> Iterator[slice]:
+def blocks(n: int, size: int | None = None) -> Iterator[slice]:
     """Yield the rows of one call of a kernel after another."""
-    for start in range(0, n, BLOCK):
-        yield slice(start, min(start + BLOCK, n))
+    size = size or BLOCK
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
 
 
 def join_line(

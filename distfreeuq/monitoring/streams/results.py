@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -45,7 +45,7 @@ from distfreeuq.monitoring.streams.data import (
     state_of,
 )
 from distfreeuq.monitoring.streams.guarantees import no_false_alarm
-from distfreeuq.monitoring.streams.line_p_values import join_line
+from distfreeuq.monitoring.streams.line_p_values import blocks, join_line
 from distfreeuq.monitoring.streams.record import StreamRecord
 from distfreeuq.monitoring.streams.score_cells import N_CELLS, StreamScore
 from distfreeuq.monitoring.streams.wealth import FAMILIES, Wealth
@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
 _WORD = 1 << 128
+_ROWS_AT_ONCE = 1 << 20
+"""Of a batch: so that no step of NumPy's lasts, and memory does not grow with it."""
 
 
 @register("shift-monitor")
@@ -201,11 +203,16 @@ class ShiftMonitor(Result):
         unchecked = args.unchecked_new_probs(probs, self.classes)
         generator = generator_at(self.rng_state)
         rows = read_rows(args, unchecked, self.score, features, generator)
-        self._join(rows, state_of(generator))
+        later = replace(self, rng_state=state_of(generator))
+        for some in blocks(rows.cells.size, _ROWS_AT_ONCE):
+            later._join(rows.take(some))
+        # everything has been computed: now the monitor changes
+        for field in fields(self):
+            setattr(self, field.name, getattr(later, field.name))
         return self
 
-    def _join(self, rows: StreamRows, rng_state: tuple[int, int]) -> None:
-        """Let rows join the line; everything is computed before anything changes."""
+    def _join(self, rows: StreamRows) -> None:
+        """Let rows join the line."""
         n, before = rows.cells.size, self.n_stream
         line, p, q = join_line(self.line, rows.cells, rows.uniforms)
         wealth, log_wealth = self.wealth.after(p, q, before)
@@ -221,7 +228,7 @@ class ShiftMonitor(Result):
         if not first:
             counts += self.class_counts
         self.line, self.wealth, self.record = read_only(line), wealth, record
-        self.log_largest, self.rng_state = float(largest[-1]), rng_state
+        self.log_largest = float(largest[-1])
         self.alarm_at, self.change_at = alarm_at, change_at
         self.class_counts, self.n_stream = read_only(counts), before + n
 

@@ -265,9 +265,21 @@ def test_blocks_of_a_long_update_change_nothing(monkeypatch):
     assert difference(whole, pieces) is None
 
 
+@pytest.mark.parametrize("score", ["class-confidence", "aps"])
+def test_a_long_batch_is_that_of_its_parts(score, monkeypatch):
+    from distfreeuq.monitoring.streams import results
+
+    moved = np.vstack([SOURCE, SOURCE[:, ::-1], SOURCE])
+    whole, parts = (dfu.shift_monitor(SOURCE, score=score, rng=0) for _ in range(2))
+    whole.update(moved)
+    assert whole.alarm == (score != "aps")
+    monkeypatch.setattr(results, "_ROWS_AT_ONCE", 13)
+    assert difference(whole, parts.update(moved)) is None
+
+
 def test_an_update_that_is_interrupted_leaves_the_monitor_as_it_was(monkeypatch):
     from distfreeuq._kernels import _streams
-    from distfreeuq.monitoring.streams import line_p_values, wealth
+    from distfreeuq.monitoring.streams import line_p_values, results, wealth
 
     monitor = dfu.shift_monitor(SOURCE, LABELS, rng=0).update(SOURCE[:50])
     before, calls = copy.deepcopy(monitor), []
@@ -283,6 +295,7 @@ def test_an_update_that_is_interrupted_leaves_the_monitor_as_it_was(monkeypatch)
             return _streams._bet(*arguments)
 
     monkeypatch.setattr(line_p_values, "BLOCK", 7)
+    monkeypatch.setattr(results, "_ROWS_AT_ONCE", 10)
     monkeypatch.setattr(wealth, "_streams", Pressed)
     with pytest.raises(KeyboardInterrupt):
         monitor.update(SOURCE)
