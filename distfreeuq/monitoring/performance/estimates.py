@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq._numerics.unit_bins import equal_width
 from distfreeuq.bounds import unchecked
 from distfreeuq.monitoring.performance.certificates import (
@@ -290,12 +290,9 @@ class Estimator:
     def _of_rows(self, source: IntArray) -> Estimator:
         assert isinstance(self.design, RowWeights)
         every = np.arange(self.rows.predicted_target.size)
-        weight = self.design.weight[source]
-        if not weight.any():
-            weight = np.ones_like(weight)
         return Estimator(
             self.rows.take(source, every),
-            RowWeights(weight),
+            RowWeights(self.design.weight[source]),
             self.kind,
             self.told,
             self.prior,
@@ -309,11 +306,10 @@ class Estimator:
         labels, k = self.rows.samples.labels, self.prior.size
         hits = (self.rows.predicted == labels) * 1.0
         if self.kind not in (ESTIMATED, PRIORS, "weights"):
-            recalls = [row.estimate for row in self._weighted_recall()]
-            value, here = (
-                float(np.nanmean(recalls)),
-                np.bincount(labels, minlength=k) > 0,
-            )
+            recalls = np.array([row.estimate for row in self._weighted_recall()])
+            known = recalls[~np.isnan(recalls)]
+            value = float(known.mean()) if known.size else math.nan
+            here = np.bincount(labels, minlength=k) > 0
             rates = np.bincount(labels, weights=hits, minlength=k)[here]
             of_source = float((rates / np.bincount(labels, minlength=k)[here]).mean())
             return [Entry("balanced_accuracy", -1, -1, of_source, value, NONE, NONE)]
@@ -325,6 +321,7 @@ class Estimator:
             value, float(means.covariance[0, 0]), 0.0, 1.0, self.alpha
         )
         exact = known_prior_interval(hits, 0.0, 1.0, labels, equal, self.delta)
+        limit, exact = (_with_unseen(ends, here) for ends in (limit, exact))
         return [Entry("balanced_accuracy", -1, -1, value, value, limit, exact)]
 
     def precision(self) -> list[Entry]:
@@ -468,6 +465,12 @@ def _held(rows: Rows) -> FloatArray:
     labels = rows.samples.labels
     assert rows.sets is not None
     return np.asarray(rows.sets[np.arange(labels.size), labels] * 1.0)
+
+
+def _with_unseen(ends: Ends, seen: BoolArray) -> Ends:
+    """Return ends of the mean recall if classes without source rows may have any."""
+    share = float(seen.sum()) / seen.size
+    return share * ends[0], share * ends[1] + (1.0 - share)
 
 
 def _around(ends: Ends, value: float) -> Ends:

@@ -122,7 +122,11 @@ class RowWeights:
     @on_one_blas_thread
     def estimate(self, losses: FloatMatrix, known: FloatMatrix) -> TargetMeans:
         """Return the means, as `EstimatedPriors` does."""
-        share = self.weight / self.weight.sum()
+        total = float(self.weight.sum())
+        if total == 0.0:  # no source row is like any in the target
+            unknown = np.full(losses.shape[1], np.nan)
+            return TargetMeans(unknown, np.diag(unknown))
+        share = self.weight / total
         values = share @ losses
         error = share[:, None] * (losses - values)
         n = losses.shape[0]

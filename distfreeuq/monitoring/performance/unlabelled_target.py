@@ -90,10 +90,10 @@ def target_performance(
         `PredictionSets` of the source and of the target rows.
     metrics : sequence of str and functions
         Among "accuracy", "balanced_accuracy" (the mean recall of the classes that the
-        source has), "recall", "precision", "confusion" (shares of pairs of classes),
-        "brier", "nll" (probabilities clipped at 1e-6) and "ece" (15 bins of equal
-        width). A function is given `probs` and `labels` of the source rows and returns
-        a loss for each.
+        source has; intervals allow for any recall of the others), "recall",
+        "precision", "confusion" (shares of pairs of classes), "brier", "nll"
+        (probabilities clipped at 1e-6) and "ece" (15 bins of equal width). A function
+        is given `probs` and `labels` of the source rows and returns a loss for each.
     alpha : float, default 0.05
         One minus the level of asymptotic intervals.
     delta : float, default 0.05
