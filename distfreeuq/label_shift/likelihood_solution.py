@@ -8,9 +8,9 @@ import numpy as np
 
 from distfreeuq._base.array_types import FloatArray
 from distfreeuq._numerics.mixture_likelihood import MixtureFit, maximize_likelihood
-from distfreeuq.label_shift.bcts import BiasCorrectedTemperature
 from distfreeuq.label_shift.confusion import Confusion, soft_confusion
 from distfreeuq.label_shift.data import Samples
+from distfreeuq.label_shift.scalings import Scaling
 
 # A class whose mean prediction is below this has none.
 _NEGLIGIBLE = 1e-30
@@ -43,7 +43,7 @@ class LikelihoodSolution:
 
 def solve_likelihood(
     samples: Samples,
-    calibration: BiasCorrectedTemperature | None,
+    calibration: Scaling | None,
     prior_from: str,
     row_weights: tuple[FloatArray, FloatArray] | None = None,
 ) -> LikelihoodSolution:
@@ -52,7 +52,7 @@ def solve_likelihood(
     Parameters
     ----------
     samples : Samples
-    calibration : BiasCorrectedTemperature or None
+    calibration : BiasCorrectedTemperature, LogScaling or None
         Fitted on the source already.
     prior_from : {"predictions", "labels"}
         What estimates the source prior.

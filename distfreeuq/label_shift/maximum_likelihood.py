@@ -20,7 +20,6 @@ from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.mixture_likelihood import MixtureFit
 from distfreeuq.exceptions import DistFreeWarning, IdentificationWarning
 from distfreeuq.label_shift import guarantees
-from distfreeuq.label_shift.bcts import BiasCorrectedTemperature, fit_bcts
 from distfreeuq.label_shift.class_matrix import TakingPart, check_room
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.data import Samples, read_samples
@@ -36,6 +35,7 @@ from distfreeuq.label_shift.inference.moment_estimate import (
     MomentEstimate,
     moments_of_posteriors,
 )
+from distfreeuq.label_shift.inference.scaling_noise import noise_of_scaling
 from distfreeuq.label_shift.inference.score_intervals import score_ends
 from distfreeuq.label_shift.inference.shift_test import compare_means
 from distfreeuq.label_shift.likelihood_solution import (
@@ -49,9 +49,19 @@ from distfreeuq.label_shift.results import (
     LabelShiftResult,
     WeightSolution,
 )
+from distfreeuq.label_shift.scalings import (
+    SCALINGS,
+    BiasCorrectedTemperature,
+    LogScaling,
+    Scaling,
+    fit_scaling,
+)
 
 # Matrices by pairs of classes that are in memory at the same time, as measured.
 _MATRICES = 22
+# So many more with a scale or a bias for each class, whose matrices have four times as
+# many entries.
+_OF_VECTORS = 60
 
 # Largest violation of the optimality conditions that passes without a warning.
 _CONVERGED = 1e-6
@@ -76,15 +86,17 @@ def mlls(
         Their labels: integers 0..K-1, or names listed in `classes`.
     probs_target : array_like (m, K)
         The same classifier's probabilities on unlabelled target rows.
-    calibrate : {"bcts", None}, default "bcts"
-        Bias-corrected temperature scaling, fitted on the source and applied to both
-        samples; None if the probabilities are calibrated already.
+    calibrate : {"bcts", "ts", "vs", "nbvs", None}, default "bcts"
+        What is fitted on the source and applied to both samples: bias-corrected
+        temperature scaling; temperature scaling; vector scaling, a scale and a bias for
+        each class; no-bias vector scaling. None if the probabilities are calibrated
+        already.
     prior : {"predictions", "labels"}, default "predictions"
         What estimates the source prior p: the mean (calibrated) prediction on the
-        source, or the label frequencies. After BCTS they are the same. Without it, mean
-        predictions err with the target's mean predictions, so that much of the error
-        cancels: the weights vary less than BBSE's, while label frequencies make them
-        vary more (theory page, 4.8).
+        source, or the label frequencies. After BCTS and vector scaling they are the
+        same. Without a calibration, mean predictions err with the target's mean
+        predictions, so that much of the error cancels: the weights vary less than
+        BBSE's, while label frequencies make them vary more (theory page, 4.8).
     classes : sequence, optional
         Class names by column.
 
@@ -99,17 +111,22 @@ def mlls(
     and within 1e-9 of 1 where q_k > 0. Zeros of q are exact. Where the likelihood is
     flat, q stays at p, and an `IdentificationWarning` names the classes.
 
-    The weights need f to be calibrated in the source (P(Y = k | f) = f_k), which BCTS
-    brings about only as far as its two kinds of parameters go. Intervals, standard
+    The weights need f to be calibrated in the source (P(Y = k | f) = f_k), which a
+    calibration brings about only as far as its parameters go. Which one is best differs
+    from classifier to classifier: [2]_ found BCTS and vector scaling good, and
+    temperature scaling and no-bias vector scaling, which leave mean predictions apart
+    from the labels' frequencies, worse. Scales of classes multiply log f less its mean
+    over the classes, as theirs do. Intervals, standard
     errors and `region` do not: they are those of a second estimate, which solves the
     moment equations E_Q r = sum_j q_j E_P[r | Y = j] of the target posteriors r, and
     which calibration makes as good as the likelihood's in the first order. Where a
     weight lies outside its interval, a note says so. ``confint(method="likelihood")``
     has the likelihood's own intervals; they cover only if f is calibrated, and
-    ``.calibration_test``, printed as "Calibration after BCTS, p-value", compares the
-    two estimates (a large p-value does not show that it is).
+    ``.calibration_test``, printed as "Calibration after BCTS", compares the two
+    estimates (a large p-value does not show that it is).
 
-    A class without source rows gets weight zero if p_k = 0 (always so after BCTS), with
+    A class without source rows gets weight zero if p_k = 0 (always so after a
+    calibration), with
     an `IdentificationWarning`.
 
     References
@@ -137,27 +154,28 @@ def mlls(
     """
     args = Arguments("mlls")
     if calibrate is not None:
-        calibrate = args.choice(calibrate, "calibrate", ["bcts"])
+        calibrate = args.choice(calibrate, "calibrate", list(SCALINGS))
     prior = args.choice(prior, "prior", ["predictions", "labels"])
     samples, names = read_samples(args, probs, labels, probs_target, classes)
     needed = TakingPart.if_few(samples.class_counts > 0)
     if calibrate is None and prior == "predictions":
         needed = TakingPart(len(names), None)
-        instead = "; after calibrate='bcts' only classes with source rows take part"
+        instead = "; after a calibration only classes with source rows take part"
         check_room(args, needed, _MATRICES, instead)
     else:
-        check_room(args, needed, _MATRICES)
-    return fit_mlls(samples, names, calibrate=calibrate is not None, prior_from=prior)
+        many = _OF_VECTORS if calibrate in ("vs", "nbvs") else 0
+        check_room(args, needed, _MATRICES + many)
+    return fit_mlls(samples, names, calibrate=calibrate, prior_from=prior)
 
 
 @on_one_blas_thread
 def fit_mlls(
-    samples: Samples, classes: Classes, *, calibrate: bool, prior_from: str
+    samples: Samples, classes: Classes, *, calibrate: str | None, prior_from: str
 ) -> LabelShiftResult:
     """Return MLLS's estimate; warnings point at the line that called the caller."""
     calibration = None
-    if calibrate:
-        calibration = fit_bcts(samples.probs, samples.labels)
+    if calibrate is not None:
+        calibration = fit_scaling(calibrate, samples.probs, samples.labels)
     solution = solve_likelihood(samples, calibration, prior_from)
     calibrated, confusion = solution.calibrated, solution.confusion
     fit, p, weight = solution.fit, solution.source_prior, solution.weight
@@ -174,7 +192,7 @@ def fit_mlls(
     moments, covariance = moments_of_posteriors(calibrated, fit.prior)
     notes = _notes(fit, confusion, p, flat, classes)
     doubt = guarantees.scarce_classes(samples.class_counts, classes)
-    doubt += _outside(weight, moments, calibration is not None, classes)
+    doubt += _outside(weight, moments, calibration, classes)
     notes += [(None, note) for note in doubt]
     for kind, note in notes:
         if kind is not None:
@@ -215,7 +233,7 @@ def _curvature_and_spread(
     samples: Samples,
     solution: LikelihoodSolution,
     source_gram: FloatMatrix,
-    calibration: BiasCorrectedTemperature | None,
+    calibration: Scaling | None,
     prior_from: str,
 ) -> tuple[LikelihoodCurvature, FloatMatrix]:
     """Return the likelihood's curvature and the covariance of the weights (J, J).
@@ -232,6 +250,11 @@ def _curvature_and_spread(
     curvature = curvature_at(calibrated.probs_target, weight, p)
     if calibration is None:
         noise = prior_noise(confusion, source_gram, prior_from)
+    elif isinstance(calibration, LogScaling):
+        own = calibration.of_classes(few)
+        noise = noise_of_scaling(
+            samples, calibrated, own, prior_from, weight, curvature
+        )
     else:
         if few.classes is not None:
             bias = few.of(calibration.bias)
@@ -313,7 +336,10 @@ def _notes(
 
 
 def _outside(
-    weight: FloatArray, moments: MomentEstimate, after_bcts: bool, classes: Classes
+    weight: FloatArray,
+    moments: MomentEstimate,
+    calibration: Scaling | None,
+    classes: Classes,
 ) -> list[str]:
     """Return a note if weights lie outside the printed intervals."""
     low, high = score_ends(moments, TABLE_ALPHA).T
@@ -322,7 +348,7 @@ def _outside(
     if not outside.size:
         return []
     named = name_classes(classes, outside)
-    when = " after BCTS" if after_bcts else ""
+    when = f" after {calibration.name}" if calibration is not None else ""
     return [
         f"The weight of {named} lies outside its interval, which does not need "
         f"calibrated probabilities: calibration{when} is doubtful there."

@@ -42,7 +42,6 @@ from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.sample_weights import effective_sizes
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.label_shift import guarantees
-from distfreeuq.label_shift.bcts import BiasCorrectedTemperature
 from distfreeuq.label_shift.class_matrix import ClassMatrix
 from distfreeuq.label_shift.confusion import Confusion, hard_confusion
 from distfreeuq.label_shift.data import Samples
@@ -95,6 +94,11 @@ from distfreeuq.label_shift.output_cells import (
     count_cells,
 )
 from distfreeuq.label_shift.posterior import check_and_reweight, reweight
+from distfreeuq.label_shift.scalings import (
+    BiasCorrectedTemperature,
+    LogScaling,
+    Scaling,
+)
 from distfreeuq.results import Result
 
 if TYPE_CHECKING:
@@ -180,7 +184,7 @@ class LabelShiftResult(Result):
         The regulariser of RLLS.
     prior_from : str
         Where `source_prior` is from: "labels", "predictions" or "given".
-    calibration : BiasCorrectedTemperature or None
+    calibration : BiasCorrectedTemperature, LogScaling or None
         The calibration of MLLS.
     samples : Samples or None
         The rows, which the bootstrap of soft predictions and of MLLS needs. The result
@@ -225,7 +229,7 @@ class LabelShiftResult(Result):
     confusion: Confusion | None
     regularization: float | None
     prior_from: str
-    calibration: BiasCorrectedTemperature | None
+    calibration: Scaling | None
     samples: Samples | None
     shift_test: ShiftTest | None
     output_cells: OutputCells | None
@@ -250,7 +254,7 @@ class LabelShiftResult(Result):
         "confusion": part_or_none(Confusion, same="K"),
         "regularization": maybe(real(0.0)),
         "prior_from": text("labels", "predictions", "given"),
-        "calibration": part_or_none(BiasCorrectedTemperature, same="K"),
+        "calibration": part_or_none(BiasCorrectedTemperature, LogScaling, same="K"),
         "samples": part_or_none(Samples, same="K"),
         "shift_test": part_or_none(ShiftTest),
         "output_cells": part_or_none(OutputCells),

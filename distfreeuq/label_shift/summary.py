@@ -9,6 +9,7 @@ import numpy as np
 from distfreeuq._base import printing
 from distfreeuq._base.class_labels import name_classes
 from distfreeuq._base.printing import Table, class_name, interval, number
+from distfreeuq.label_shift.scalings import LogScaling
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from distfreeuq.label_shift.inference.hausman_test import HausmanTest
     from distfreeuq.label_shift.inference.shift_test import ShiftTest
     from distfreeuq.label_shift.results import LabelShiftResult
+    from distfreeuq.label_shift.scalings import Scaling
 
 _TITLES = {
     "BBSE": "Label shift by black-box shift estimation (BBSE)",
@@ -119,12 +121,21 @@ def _facts(result: LabelShiftResult) -> list[tuple[str, str]]:
     if result.method == "MLLS":
         facts.append(("Source prior from", result.prior_from))
     if result.calibration is not None:
-        slope = result.calibration.slope
-        facts.append(("BCTS temperature", number(1.0 / slope if slope else np.inf)))
+        facts.append(_scales(result.calibration))
     if result.calibration_test is not None:
-        after = "" if result.calibration is None else " after BCTS"
+        fitted = result.calibration
+        after = "" if fitted is None else f" after {fitted.name}"
         facts.append((f"Calibration{after}", _p_value(result.calibration_test)))
     return facts
+
+
+def _scales(fitted: Scaling) -> tuple[str, str]:
+    """Return the temperature, or the least and the largest of those of the classes."""
+    if isinstance(fitted, LogScaling) and fitted.kind != "ts":
+        own = fitted.scale[fitted.present]
+        return f"{fitted.name} scales", f"{number(own.min())} to {number(own.max())}"
+    slope = fitted.slope
+    return f"{fitted.name} temperature", number(1.0 / slope if slope else np.inf)
 
 
 def _fits(result: LabelShiftResult) -> str:

@@ -205,7 +205,7 @@ def probabilities_section(found: Findings) -> Section:
         claim = guarantees.ADAPTED
         first = "the classifier's"
         if shift.calibration is not None:
-            first += ", recalibrated on the source rows (BCTS)"
+            first += f", recalibrated on the source rows ({shift.calibration.name})"
         made = f"{first}, times the weights of the classes, divided by the sum."
     means = zip(own.mean(axis=0), found.probs.mean(axis=0), strict=True)
     predicted = np.bincount(found.probs.argmax(axis=1), minlength=own.shape[1])

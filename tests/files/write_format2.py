@@ -120,6 +120,7 @@ def results() -> dict[str, Any]:
         "rlls": dfu.rlls(PROBS, LABELS, TARGET),
         "rlls-many": dfu.rlls(*MANY),
         "mlls": mlls,
+        "mlls-vector": dfu.mlls(PROBS, LABELS, TARGET, calibrate="vs"),
         "label-weights": known,
         "bins-canonical": dfu.histogram_binning(PROBS, LABELS, n_bins=4, rng=0),
         "bins-two": dfu.histogram_binning(TWO, OF_TWO, n_bins=3, rng=0),

@@ -119,7 +119,7 @@ PARAMETERS: dict[str, Kind] = {
     "mode": choice("canonical", "classwise", "top-label"),
     "bound": choice("auto", "auto", "hoeffding", "weissman", "mcdiarmid"),
     "method": choice("exact", "jackknife"),
-    "calibrate": choice("bcts", None),
+    "calibrate": choice("bcts", "ts", "vs", "nbvs", None),
     "prior": choice("predictions", "labels"),
     "calibrator": fitted.calibrator,
     "calibrators": fitted.calibrators,

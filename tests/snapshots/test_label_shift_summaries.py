@@ -11,7 +11,10 @@ NAMES = ["benign", "malignant", "unknown"]
 
 
 def rows(n, prior, start):
-    """Return labels of fixed shares and probabilities, without a generator."""
+    """Return labels of fixed shares and probabilities, without a generator.
+
+    They are rounded, so that equal ones are equal to the last bit on every machine.
+    """
     labels = np.repeat(np.arange(3), np.round(n * np.array(prior)).astype(int))
     i, k = np.indices((labels.size, 3))
     noise = ((start + 7 * i + 5 * k * k + 4 * i * k + i * i) % 17) / 6.0
@@ -50,6 +53,11 @@ def test_rlls():
 
 def test_mlls():
     assert_matches("label_shift_mlls", str(dfu.mlls(*DATA, classes=NAMES)))
+
+
+def test_mlls_after_no_bias_vector_scaling():
+    fit = dfu.mlls(*DATA, classes=NAMES, calibrate="nbvs")
+    assert_matches("label_shift_mlls_no_bias", str(fit))
 
 
 def test_mlls_without_calibration():

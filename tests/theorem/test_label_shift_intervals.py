@@ -8,9 +8,11 @@ variant, which must be refuted.
 """
 
 import dataclasses
+from functools import partial
 
 import numpy as np
 import pytest
+from scipy import special
 
 import distfreeuq as dfu
 from distfreeuq.label_shift.confusion import Confusion
@@ -120,6 +122,12 @@ def test_asymptotic_intervals_of_the_likelihood_cover_their_level():
         fit = dfu.mlls(overconfident(s), y, overconfident(t), **options)
         return fit.confint(ALPHA, "likelihood")
 
+    def one_scale(s, y, t, **options):
+        """Make what needs no bias."""
+        sharper = (special.softmax(1.7 * np.log(x), axis=1) for x in (s, t))
+        first, second = sharper
+        return dfu.mlls(first, y, second, **options).confint(ALPHA, "likelihood")
+
     def without_source_noise(*data):
         """Break: act as if the source prior were known."""
         fit = dfu.mlls(*data, calibrate=None, prior="labels")
@@ -136,6 +144,9 @@ def test_asymptotic_intervals_of_the_likelihood_cover_their_level():
             *d, calibrate=None, prior="labels"
         ).confint(ALPHA, "likelihood"),
         "bcts": sharp,
+        "vs": partial(sharp, calibrate="vs"),
+        "ts": lambda *data: one_scale(*data, calibrate="ts"),
+        "nbvs": lambda *data: one_scale(*data, calibrate="nbvs", prior="labels"),
     }
     broken = {
         "uncalibrated": lambda *data: sharp(*data, calibrate=None),

@@ -393,7 +393,8 @@ def _for_consistency(estimate: LabelShiftResult) -> tuple[str, ...]:
     consistent = "the weights' estimator is consistent"
     if estimate.method != "MLLS":
         return (consistent,)
-    when = "" if estimate.calibration is None else "after BCTS "
+    fitted = estimate.calibration
+    when = "" if fitted is None else f"after {fitted.name} "
     return (consistent, f"{when}{CALIBRATED}")
 
 

@@ -24,10 +24,12 @@ from distfreeuq._base.stored_state import State, count, floats, real, require
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.row_sums import column_sums
-from distfreeuq.label_shift.bcts import FLOOR, BiasCorrectedTemperature
 from distfreeuq.label_shift.class_matrix import TakingPart
 from distfreeuq.label_shift.data import Samples
 from distfreeuq.label_shift.inference.moment_estimate import inverse_matrix
+from distfreeuq.label_shift.inference.scaling_noise import ScalingScores
+from distfreeuq.label_shift.scalings import LogScaling, Scaling
+from distfreeuq.label_shift.scalings.bcts import FLOOR
 
 # Sets of labels that are drawn, and from so many source rows on, fewer of them.
 _N_DRAWS, _MANY_ROWS, _FEWER_DRAWS = 199, 20_000, 99
@@ -93,7 +95,7 @@ class HausmanTest:
 def compare_estimates(
     samples: Samples,
     calibrated: Samples,
-    calibration: BiasCorrectedTemperature | None,
+    calibration: Scaling | None,
     weight: FloatArray,
 ) -> HausmanTest:
     """Test whether the source's labels agree with the calibrated probabilities.
@@ -102,7 +104,7 @@ def compare_estimates(
     ----------
     samples, calibrated : Samples
         Before and after the calibration.
-    calibration : BiasCorrectedTemperature or None
+    calibration : BiasCorrectedTemperature, LogScaling or None
         None if nothing was fitted.
     weight : ndarray (K,)
         Those of maximum likelihood. They count as given: they come from the target, and
@@ -119,6 +121,10 @@ def compare_estimates(
     few = TakingPart.if_few((mean > 0) | (calibrated.class_counts > 0))
     g, labels = few.columns(calibrated.probs), few.codes(calibrated.labels)
     before = None if calibration is None else few.columns(samples.probs)
+    raw, scaling = before, None
+    if isinstance(calibration, LogScaling):
+        before = None  # its scores are kept apart
+        scaling = ScalingScores(calibration.of_classes(few), 1 + n_draws)
     w, mean, k = few.of(w), few.of(mean), few.size
     sums = _Sums(g, before, w, mean)
     generator = generator_of(samples.class_counts, np.round(n * mean, _DECIMALS))
@@ -130,6 +136,8 @@ def compare_estimates(
         block = _Block(sums, rows)
         both = np.hstack([labels[rows, None], _draw(block.g, generator, n_draws)])
         score = block.posterior.T @ (w[both] - block.expected[:, None])
+        if scaling is not None and raw is not None:
+            scaling.add(raw[rows], block.g, block.posterior, w, both)
         observed += score[:, :1]
         drawn += score[:, 1:]
         if before is not None:
@@ -140,6 +148,8 @@ def compare_estimates(
     if before is not None:
         gradient = np.vstack([counts / n - mean[:, None], of_slope / n])
         scores -= sums.of_calibration() @ gradient
+    if scaling is not None:
+        scores -= scaling.correction() / n
     gaps = -inverse_matrix(sums.moment_matrix(), 1e-10) @ scores
     lengths = (gaps**2).sum(axis=0)
     above = int((lengths[1:] >= lengths[0] * (1.0 - _TIED)).sum())

@@ -23,14 +23,14 @@ from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.row_sums import column_sums, mixture_sums
 from distfreeuq._numerics.spd import factor_if_regular
-from distfreeuq.label_shift.bcts import (
+from distfreeuq.label_shift.confusion import Confusion
+from distfreeuq.label_shift.data import Samples
+from distfreeuq.label_shift.scalings.bcts import (
     BiasCorrectedTemperature,
     information,
     loss_sums,
     solve_gauged,
 )
-from distfreeuq.label_shift.confusion import Confusion
-from distfreeuq.label_shift.data import Samples
 
 # The likelihood is flat along eigenvectors of H, scaled to unit diagonal, whose
 # eigenvalues are below this.

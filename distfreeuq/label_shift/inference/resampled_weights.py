@@ -15,13 +15,13 @@ import numpy as np
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq._base.progress import progress_bar
 from distfreeuq._numerics.parallel import in_order
-from distfreeuq.label_shift.bcts import BiasCorrectedTemperature, fit_bcts
 from distfreeuq.label_shift.class_matrix import ClassMatrix
 from distfreeuq.label_shift.confusion import Confusion, soft_confusion
 from distfreeuq.label_shift.data import Samples
 from distfreeuq.label_shift.likelihood_solution import solve_likelihood
 from distfreeuq.label_shift.linear_solution import normalize, solve, solve_many
 from distfreeuq.label_shift.regularized_solution import regularized_weights
+from distfreeuq.label_shift.scalings import Scaling
 
 Refit: TypeAlias = Callable[
     [Samples, FloatArray, FloatArray], tuple[FloatArray | None, FloatArray]
@@ -119,7 +119,7 @@ def refit_likelihood(
     source: FloatArray,
     target: FloatArray,
     *,
-    calibration: BiasCorrectedTemperature | None,
+    calibration: Scaling | None,
     prior_from: str,
 ) -> tuple[FloatArray, FloatArray]:
     """Return MLLS's weights and source prior.
@@ -127,7 +127,7 @@ def refit_likelihood(
     A calibration is fitted again, from the given one on.
     """
     if calibration is not None:
-        calibration = fit_bcts(samples.probs, samples.labels, source, calibration)
+        calibration = calibration.fitted_again(samples.probs, samples.labels, source)
     solution = solve_likelihood(samples, calibration, prior_from, (source, target))
     return solution.weight, solution.source_prior
 

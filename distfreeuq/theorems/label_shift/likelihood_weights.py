@@ -9,7 +9,6 @@ import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
 from distfreeuq._numerics.mixture_likelihood import maximize_likelihood
-from distfreeuq.label_shift.bcts import fit_bcts
 from distfreeuq.label_shift.inference.delta_method import (
     normal_intervals,
     standard_errors,
@@ -20,6 +19,7 @@ from distfreeuq.label_shift.inference.likelihood_delta_method import (
 )
 from distfreeuq.label_shift.maximum_likelihood import mlls
 from distfreeuq.label_shift.results import LabelShiftResult
+from distfreeuq.label_shift.scalings.bcts import fit_bcts
 from distfreeuq.references import CALIBRATED, TOLD_APART
 from distfreeuq.theorems.draws.instance_designs import with_instances
 from distfreeuq.theorems.draws.weight_draws import (

@@ -8,13 +8,13 @@ from functools import partial
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatMatrix
-from distfreeuq.label_shift.bcts import fit_bcts
 from distfreeuq.label_shift.data import Samples
 from distfreeuq.label_shift.inference.hausman_test import compare_estimates
 from distfreeuq.label_shift.inference.moment_estimate import moments_of_posteriors
 from distfreeuq.label_shift.inference.score_intervals import score_box, score_ends
 from distfreeuq.label_shift.likelihood_solution import solve_likelihood
 from distfreeuq.label_shift.maximum_likelihood import mlls
+from distfreeuq.label_shift.scalings import fit_scaling
 from distfreeuq.references import CALIBRATED, CLASSES_TOLD_APART
 from distfreeuq.theorems.draws.weight_draws import (
     Change,
@@ -68,13 +68,14 @@ def calibration_test(
     n: int,
     m: int,
     change: Change | None = None,
+    calibrate: str = "bcts",
 ) -> dict[str, BoolArray]:
     """Test for calibration."""
     drawn = gaussian_pairs(generator, n_draws, priors=COMMON, n=n, m=m, change=change)
     p = []
     for pair in drawn:
         samples = Samples(*pair)
-        calibration = fit_bcts(samples.probs, samples.labels)
+        calibration = fit_scaling(calibrate, samples.probs, samples.labels)
         found = solve_likelihood(samples, calibration, "predictions")
         test = compare_estimates(samples, found.calibrated, calibration, found.weight)
         p.append(test.p_value)
@@ -91,10 +92,12 @@ def public(pair: Pair) -> tuple[FloatMatrix, FloatMatrix]:
     return fit.confint(ALPHA), np.column_stack([box.low, box.high])
 
 
-def moment_equations(pair: Pair) -> tuple[FloatMatrix, FloatMatrix]:
+def moment_equations(
+    pair: Pair, calibrate: str = "bcts"
+) -> tuple[FloatMatrix, FloatMatrix]:
     """Return the same without the rest of the fit."""
     samples = Samples(*pair)
-    calibration = fit_bcts(samples.probs, samples.labels)
+    calibration = fit_scaling(calibrate, samples.probs, samples.labels)
     found = solve_likelihood(samples, calibration, "predictions")
     moments, _ = moments_of_posteriors(found.calibrated, found.fit.prior)
     return score_ends(moments, ALPHA), score_box(moments, ALPHA)
@@ -157,6 +160,25 @@ INTERVALS = Theorem(
             covers(0.1),
             batch=25,
         ),
+        *(
+            Experiment(
+                f"after {name}, n = m = 1000",
+                partial(
+                    coverage,
+                    ends=partial(moment_equations, calibrate=calibrate),
+                    priors=COMMON,
+                    n=1000,
+                    m=1000,
+                ),
+                covers(0.1),
+                batch=25,
+            )
+            for name, calibrate in (
+                ("temperature scaling", "ts"),
+                ("vector scaling", "vs"),
+                ("no-bias vector scaling", "nbvs"),
+            )
+        ),
     ),
     controls=(
         Experiment(
@@ -179,20 +201,26 @@ CALIBRATION_TEST = Theorem(
     title="MLLS's test of calibration has its level, in the limit",
     reference="Hausman (1978), with labels drawn from the forecasts; theory page, 4.7",
     statement=(
-        "If the probabilities are calibrated after BCTS, P(p-value <= a) -> a "
+        "If the probabilities are calibrated after the scaling, P(p-value <= a) -> a "
         "(asymptotic: no claim at a given sample size); here at n = m = 500 and at "
-        "n = 300, m = 3000."
+        "n = 300, m = 3000 after BCTS, and at n = m = 500 after the others."
     ),
-    assumptions=(*ASSUMPTIONS, f"after BCTS {CALIBRATED}"),
+    assumptions=(*ASSUMPTIONS, f"after the scaling {CALIBRATED}"),
     family=FAMILY,
     experiments=tuple(
         Experiment(
-            f"n = {n}, m = {m}",
-            partial(calibration_test, n=n, m=m),
+            f"{name.upper()}, n = {n}, m = {m}",
+            partial(calibration_test, n=n, m=m, calibrate=name),
             (Claim("p <= 0.1", at_most=0.1, tolerance=0.08),),
             batch=50,
         )
-        for n, m in ((500, 500), (300, 3000))
+        for name, n, m in (
+            ("bcts", 500, 500),
+            ("bcts", 300, 3000),
+            ("ts", 500, 500),
+            ("vs", 500, 500),
+            ("nbvs", 500, 500),
+        )
     ),
     controls=(
         Experiment(

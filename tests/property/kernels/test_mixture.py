@@ -9,11 +9,11 @@ import distfreeuq as dfu
 from distfreeuq._kernels import _mixture as kernels
 from distfreeuq._numerics.mixture_likelihood import maximize_likelihood
 from distfreeuq._numerics.spd import factor_if_regular
-from distfreeuq.label_shift.bcts import FLOOR, fit_bcts, loss_sums
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.inference.finite_sample_regions import exact_region
 from distfreeuq.label_shift.linear_solution import invertibility, normalize, solve
 from distfreeuq.label_shift.regularized_solution import minimize_regularized
+from distfreeuq.label_shift.scalings.bcts import FLOOR, fit_bcts, loss_sums
 from tests import reference_kernels as twin
 from tests.property.strategies import scored_rows
 

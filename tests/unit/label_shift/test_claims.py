@@ -52,6 +52,9 @@ TABLE = {
     "rlls": (lambda d: dfu.rlls(*d), CELLS),
     "soft rlls": (lambda d: dfu.rlls(*d, soft=True), BALL),
     "mlls": (lambda d: dfu.mlls(*d), MOMENTS),
+    "mlls, temperature": (lambda d: dfu.mlls(*d, calibrate="ts"), MOMENTS),
+    "mlls, vector": (lambda d: dfu.mlls(*d, calibrate="vs"), MOMENTS),
+    "mlls, no bias": (lambda d: dfu.mlls(*d, calibrate="nbvs"), MOMENTS),
     "mlls, as it is": (lambda d: dfu.mlls(*d, calibrate=None), MOMENTS),
     "mlls, prior by labels": (lambda d: dfu.mlls(*d, prior="labels"), MOMENTS),
 }
@@ -169,9 +172,16 @@ def test_titles_and_facts(fits, data, name):
     if mlls:
         by = "labels" if "labels" in name else "predictions"
         assert facts["Source prior from"] == by
-        after = "" if "as it is" in name else " after BCTS"
+        fitted = {
+            "mlls, as it is": "",
+            "mlls, temperature": "TS",
+            "mlls, vector": "VS",
+            "mlls, no bias": "NBVS",
+        }.get(name, "BCTS")
+        after = f" after {fitted}" if fitted else ""
         assert facts[f"Calibration{after}"].startswith("p = ")
-        assert ("BCTS temperature" in facts) == bool(after)
+        assert (f"{fitted} temperature" in facts) == (fitted in ("BCTS", "TS"))
+        assert (f"{fitted} scales" in facts) == (fitted in ("VS", "NBVS"))
 
 
 @pytest.mark.parametrize("name", TABLE)

@@ -7,7 +7,6 @@ import pytest
 from scipy import optimize, special
 
 import distfreeuq as dfu
-from distfreeuq.label_shift.bcts import fit_bcts
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.data import Samples
 from distfreeuq.label_shift.inference.hausman_test import compare_estimates
@@ -19,6 +18,7 @@ from distfreeuq.label_shift.inference.moment_estimate import (
     moments_of_predictions,
 )
 from distfreeuq.label_shift.inference.score_intervals import score_box, score_ends
+from distfreeuq.label_shift.scalings.bcts import fit_bcts
 
 
 def rows(rng, size, prior, bias=(1.0, 1.0, 1.0)):

@@ -8,7 +8,6 @@ from scipy import optimize, stats
 
 import distfreeuq as dfu
 from distfreeuq import bounds
-from distfreeuq.label_shift.bcts import fit_bcts
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.inference.anderson_rubin import AndersonRubin
 from distfreeuq.label_shift.inference.delta_method import delta_intervals
@@ -21,6 +20,7 @@ from distfreeuq.label_shift.inference.prior_distance import total_variation_boun
 from distfreeuq.label_shift.inference.resampled_weights import refit_likelihood
 from distfreeuq.label_shift.inference.shift_test import compare_counts
 from distfreeuq.label_shift.linear_solution import invertibility
+from distfreeuq.label_shift.scalings.bcts import fit_bcts
 from tests.unit.label_shift.three_classes import draw
 
 SIZES = [(200, 20_000), (20_000, 200)]
@@ -80,7 +80,7 @@ def test_resamples_of_mlls_have_the_spread_of_its_likelihood(n, m):
     np.testing.assert_allclose(np.std(found, axis=0), want, rtol=0.25)
 
 
-@pytest.mark.parametrize("calibrate", ["bcts", None])
+@pytest.mark.parametrize("calibrate", ["bcts", "ts", "vs", "nbvs", None])
 @pytest.mark.parametrize("prior", ["predictions", "labels"])
 def test_rows_that_count_twice_are_two_rows(calibrate, prior):
     probs, labels, target = drawn(60, 90)
@@ -104,7 +104,7 @@ def test_rows_that_count_twice_are_two_rows(calibrate, prior):
     np.testing.assert_allclose(found, again.label_weight, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("calibrate", ["bcts", None])
+@pytest.mark.parametrize("calibrate", ["bcts", "ts", "vs", "nbvs", None])
 @pytest.mark.parametrize("prior", ["predictions", "labels"])
 def test_the_likelihood_s_covariance_is_that_of_its_influence_functions(
     calibrate, prior

@@ -60,6 +60,11 @@ class BiasCorrectedTemperature:
         "bias": floats("K", nan=False),
     }
 
+    @property
+    def name(self) -> str:
+        """What summaries call it."""
+        return "BCTS"
+
     def apply(self, probs: FloatMatrix) -> FloatMatrix:
         """Return calibrated probabilities (n, K) of the same precision."""
         out = np.empty_like(probs)
@@ -75,6 +80,12 @@ class BiasCorrectedTemperature:
             samples.labels,
             self.apply(samples.probs_target),
         )
+
+    def fitted_again(
+        self, probs: FloatMatrix, labels: IntArray, row_weight: FloatArray
+    ) -> BiasCorrectedTemperature:
+        """Return the fit to weighted rows, begun from this one."""
+        return fit_bcts(probs, labels, row_weight, self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +213,7 @@ def fit_bcts(
     Examples
     --------
     >>> import numpy as np
-    >>> from distfreeuq.label_shift.bcts import fit_bcts
+    >>> from distfreeuq.label_shift.scalings.bcts import fit_bcts
     >>> rng = np.random.default_rng(0)
     >>> honest = rng.dirichlet([1, 1, 1], size=20_000)
     >>> labels = (honest.cumsum(axis=1) < rng.random((20_000, 1))).sum(axis=1)
