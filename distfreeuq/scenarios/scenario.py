@@ -11,6 +11,7 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
+    BoolArray,
     FloatArray,
     FloatMatrix,
     IntArray,
@@ -197,6 +198,78 @@ class Scenario(ABC):
         """
         best: IntArray = self.posterior(x, domain).argmax(axis=-1)
         return best
+
+    def oracle_sets(
+        self,
+        x: ArrayLike,
+        alpha: float = 0.1,
+        domain: Domain = "source",
+        *,
+        randomized: bool = True,
+        uniforms: ArrayLike | None = None,
+        rng: RandomState = None,
+    ) -> BoolArray:
+        """Return the sets that one would predict if p(y | x) were known.
+
+        Parameters
+        ----------
+        x : array-like (..., d), or (n,) where there is one feature
+        alpha : float, default 0.1
+        domain : {"source", "target"}
+            Whose posterior.
+        randomized : bool, default True
+            Labels y with rho_y + u pi_y <= 1 - alpha, rho_y the mass of labels that
+            are more likely, which cover with probability 1 - alpha given every x.
+            Otherwise those with rho_y < 1 - alpha, which cover at least as often and
+            are never empty.
+        uniforms : array-like (...), optional
+            u of each row, for sets that are to be compared with others.
+        rng : int, Generator, SeedSequence or None
+            Draws them where they are not given.
+
+        Returns
+        -------
+        ndarray (..., K) of bool
+            Whether the label is in the set.
+
+        Notes
+        -----
+        Eq. (3) and (4) of Podkopaev and Ramdas (2021). With APS scores of the true
+        posterior, conformal sets come to the randomised ones as the calibration rows
+        become many (theorem ``oracle-sets``).
+
+        Examples
+        --------
+        >>> from distfreeuq import scenarios
+        >>> toy = scenarios.three_gaussians()
+        >>> toy.posterior([[2.0, 0.0]]).round(2).tolist()
+        [[0.02, 0.92, 0.06]]
+        >>> toy.oracle_sets([[2.0, 0.0]], 0.05, randomized=False).tolist()
+        [[False, True, True]]
+        >>> toy.oracle_sets([[2.0, 0.0]], 0.05, uniforms=[0.9]).tolist()
+        [[False, True, False]]
+        """
+        args = Arguments("oracle_sets")
+        check_domain(args, domain)
+        alpha = args.alpha(alpha)
+        randomized = args.flag(randomized, "randomized")
+        rows, shape = self._rows(args, x)
+        probs = self.posterior_of(rows, domain)
+        mass = np.stack(
+            [np.where(probs > own[:, None], probs, 0.0).sum(axis=1) for own in probs.T],
+            axis=1,
+        )
+        if not randomized:
+            # a sum of likelier labels at 1 - alpha, up to rounding, is not below it
+            inside = mass < 1.0 - alpha - 1e-12
+            return inside.reshape(*shape, self.n_classes)
+        if uniforms is None:
+            u: FloatArray = stream(rng, domain, "oracle_sets").random(len(rows))
+        else:
+            given = args.array(uniforms, "uniforms", "numbers in [0, 1]")
+            u = args.uniforms(given.reshape(-1), len(rows))
+        inside = mass + u[:, None] * probs <= 1.0 - alpha
+        return inside.reshape(*shape, self.n_classes)
 
     def _rows(
         self, args: Arguments, x: ArrayLike

@@ -50,6 +50,7 @@ METHODS: dict[str, float] = {
     "logits": 1.0,
     "multiprobabilities": 1.0,
     "needs": 0.1,
+    "oracle_sets": 1.0,
     "outcomes": 0.5,
     "p_values": 1.0,
     "plot": 0.01,

@@ -8,7 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import special
 
+from distfreeuq import scenarios
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_order_statistic
 from distfreeuq.conformal.nonconformity import (
@@ -18,6 +20,7 @@ from distfreeuq.conformal.nonconformity import (
     SAPS,
     Margin,
     Rank,
+    nested_scores,
 )
 from distfreeuq.conformal.scores.nested_score import NestedScore
 from distfreeuq.conformal.split_sets import split_conformal
@@ -148,6 +151,54 @@ def score_law(
 
 
 LEVELS = (0.1, 0.5, 0.9)
+
+
+def beside_the_oracle(
+    generator: np.random.Generator,
+    n_draws: int,
+    *,
+    n: int,
+    alpha: float,
+    sharpness: float = 1.0,
+    randomized: bool = True,
+) -> dict[str, BoolArray]:
+    """Return whether the true label is in the oracle's set, and in one set alone.
+
+    Parameters
+    ----------
+    generator, n_draws
+    n : int
+        Calibration rows.
+    alpha : float
+    sharpness : float
+        Power of the posterior whose scores the conformal sets are made of.
+    randomized : bool
+        Of the oracle's sets.
+    """
+    toy = scenarios.three_gaussians()
+    x, labels = toy.sample((n_draws, n + 1), rng=generator)
+    probs = toy.posterior(x).reshape(n_draws * (n + 1), -1) ** sharpness
+    probs /= probs.sum(axis=1, keepdims=True)
+    uniforms = generator.random((n_draws, n + 1))
+    scores = nested_scores(probs, uniforms=uniforms.ravel())
+    scores = scores.reshape(n_draws, n + 1, -1)
+    own = np.take_along_axis(scores, labels[:, :, None], axis=2)[:, :, 0]
+    thresholds = np.array([exchangeable_threshold(row[:n], alpha) for row in own])
+    of_oracle = toy.oracle_sets(
+        x[:, n], alpha, randomized=randomized, uniforms=uniforms[:, n]
+    )
+    in_oracle = np.take_along_axis(of_oracle, labels[:, n:], axis=1)[:, 0]
+    in_conformal = own[:, n] <= thresholds
+    return {"oracle covers": in_oracle, "in one alone": in_oracle != in_conformal}
+
+
+def expected_distance(n: int, alpha: float) -> float:
+    """Return E|B - (1 - alpha)|, B the threshold: an order statistic of uniforms."""
+    k, level = conformal_rank(n, alpha), 1.0 - alpha
+    mean = k / (n + 1)
+    below = special.betainc(k, n + 1 - k, level)
+    below_mean = mean * special.betainc(k + 1, n + 1 - k, level)
+    return float(2.0 * (level * below - below_mean) + mean - level)
 
 
 # ---------------------------------------------------------------------- broken variants
@@ -385,4 +436,50 @@ APS_UNIFORM = Theorem(
     ),
 )
 
-THEOREMS = (COVERAGE, COVERAGE_EXACT, P_VALUES, APS_UNIFORM)
+ORACLE_SETS = Theorem(
+    name="oracle-sets",
+    title="Conformal sets of the Bayes rule come to the oracle's",
+    reference=f"{PODKOPAEV_RAMDAS_2021}, eq. (3) and (4); theory page, 1.1",
+    statement=(
+        "With scores of the true posterior, the label is in exactly one of the two sets"
+        " with probability E|B - (1 - alpha)|, B the k-th smallest of n uniforms: of "
+        "the order n^(-1/2), at every n. The oracle's sets cover with probability 1 - "
+        "alpha."
+    ),
+    assumptions=("the classifier is the Bayes rule", "no two probabilities tie"),
+    family=FAMILY,
+    experiments=tuple(
+        Experiment(
+            f"three Gaussians, n = {n}",
+            partial(beside_the_oracle, n=n, alpha=0.1),
+            (
+                Claim("oracle covers", equals=0.9, tolerance=0.01),
+                Claim(
+                    "in one alone", equals=expected_distance(n, 0.1), tolerance=0.005
+                ),
+            ),
+            batch=2000,
+        )
+        for n in (19, 199)
+    ),
+    controls=(
+        Experiment(
+            "over-confident classifier",
+            partial(beside_the_oracle, n=199, alpha=0.1, sharpness=2.0),
+            (
+                Claim(
+                    "in one alone", equals=expected_distance(199, 0.1), tolerance=0.005
+                ),
+            ),
+            batch=2000,
+        ),
+        Experiment(
+            "an oracle without randomisation",
+            partial(beside_the_oracle, n=19, alpha=0.1, randomized=False),
+            (Claim("oracle covers", equals=0.9, tolerance=0.01),),
+            batch=2000,
+        ),
+    ),
+)
+
+THEOREMS = (COVERAGE, COVERAGE_EXACT, P_VALUES, APS_UNIFORM, ORACLE_SETS)

@@ -14,6 +14,7 @@ FAMILIES = {
         "split-coverage-exact",
         "conformal-p-values",
         "aps-uniform",
+        "oracle-sets",
         "seeded-coverage",
         "label-conditional-coverage",
         "group-coverage",

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from distfreeuq import InputError, scenarios
+from distfreeuq import InputError, nested_scores, scenarios
 
 
 @pytest.mark.parametrize("name", scenarios.names())
@@ -175,3 +175,53 @@ REFUSALS = [
 def test_bad_input_is_told_so(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_the_oracle_s_sets_by_hand():
+    """P(Y = 1 | x) = x, so that both labels are needed between alpha and 1 - alpha."""
+
+    class Ramp(scenarios.Scenario):
+        description, shift, n_classes, n_features = "ramp", "none", 2, 1
+
+        def prior(self, domain):
+            return np.array([0.5, 0.5])
+
+        def draw(self, n, domain, rng):
+            x = rng.random(n)
+            return x[:, None], rng.binomial(1, x)
+
+        def posterior_of(self, x, domain):
+            return np.column_stack([1 - x[:, 0], x[:, 0]])
+
+        def density_ratio_of(self, x):
+            return np.ones(len(x))
+
+    ramp, x = Ramp(), [0.1, 0.4, 0.5, 0.95]
+    plain = ramp.oracle_sets(x, 0.2, randomized=False)
+    assert plain.tolist() == [[1, 0], [1, 1], [1, 1], [0, 1]]
+    # u = 1: the second label's whole mass would exceed 0.8, also of equals
+    # both of 0.5 have no likelier label: each is judged by its own half
+    most = ramp.oracle_sets(x, 0.2, uniforms=[1.0] * 4)
+    assert most.tolist() == [[0, 0], [1, 0], [1, 1], [0, 0]]
+    # at 0.4: 0.6 + u 0.4 <= 0.8 for u up to one half
+    for u, inside in ((0.49, True), (0.51, False)):
+        assert ramp.oracle_sets([0.4], 0.2, uniforms=[u])[0, 1] == inside
+    with pytest.raises(InputError, match="uniforms"):
+        ramp.oracle_sets(x, 0.2, uniforms=[0.5])
+
+
+def test_the_oracle_s_sets_are_a_threshold_on_aps_scores():
+    for name in ("three-gaussians", "fifty-classes"):
+        scenario = scenarios.get(name)
+        x, _ = scenario.sample((40, 5), "target", rng=0)
+        u = np.random.default_rng(1).random((40, 5))
+        sets = scenario.oracle_sets(x, 0.2, "target", uniforms=u)
+        probs = scenario.posterior(x, "target").reshape(200, -1)
+        scores = nested_scores(probs, uniforms=u.ravel())
+        np.testing.assert_array_equal(sets.reshape(200, -1), scores <= 0.8)
+        plain = scenario.oracle_sets(x, 0.2, "target", randomized=False)
+        assert (plain >= sets).all() and (plain.sum(axis=-1) - sets.sum(-1) <= 1).all()
+        mass = (plain.reshape(200, -1) * probs).sum(axis=1)
+        assert (mass >= 0.8 - 1e-9).all()
+        once, again = (scenario.oracle_sets(x, rng=3) for _ in range(2))
+        np.testing.assert_array_equal(once, again)
