@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from distfreeuq import bounds, metrics, scenarios
+from distfreeuq._base.containers.returned_kind import in_kind
 from distfreeuq._base.persistence import also_look_in as _also_look_in
 from distfreeuq._numerics.num_threads import get_num_threads, set_num_threads
 from distfreeuq._numerics.quantiles import weighted_quantile
@@ -214,6 +215,7 @@ __all__ = [
     "get_num_threads",
     "groupwise_calibration",
     "histogram_binning",
+    "in_kind",
     "indistinguishable_features",
     "interpolated_conformal",
     "isotonic_calibration",

@@ -25,6 +25,7 @@ from distfreeuq._base.arrays import (
     is_single,
     shape_of,
 )
+from distfreeuq._base.containers.foreign_values import rounding_before
 from distfreeuq._base.intent import likely_mistakes
 from distfreeuq._base.intent.class_vectors import by_class
 from distfreeuq._kernels import _checks
@@ -239,6 +240,8 @@ class Arguments:
         tolerance = _SUM_TOLERANCE_DOUBLE
         if array.dtype.kind == "f":
             tolerance = _SUM_TOLERANCE.get(array.dtype.itemsize, tolerance)
+        if array is not value or array.dtype.kind == "V":
+            tolerance = max(tolerance, rounding_before(value, array))
         return UncheckedProbs(matrix, tolerance, self, parameter, value)
 
     def logits(

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from distfreeuq._base.containers import foreign_values
+
 AnyArray = npt.NDArray[Any]
 
 # A message names this many, and says how many more there are.
@@ -35,46 +37,33 @@ def as_array(value: Any) -> AnyArray:
     if isinstance(value, Set | Mapping | Iterator | str | bytes):
         raise NotAnArray(describe(value))
     try:
-        array = _foreign_array(value)
+        array = foreign_values.foreign_array(value)
     except Exception as error:  # a foreign object's conversion may raise anything
         if isinstance(value, list | tuple) and isinstance(error, ValueError):
             raise NotAnArray("rows of different lengths") from error
         raise NotAnArray(f"{describe(value)} ({error})") from error
     if array.ndim == 0 and array.dtype.kind == "O":
-        raise NotAnArray(describe(value))
+        raise NotAnArray(describe(value) + foreign_values.what_to_do(value))
     return array
 
 
-def _foreign_array(value: Any) -> AnyArray:
-    """Return what another library's own conversion gives; its errors pass."""
-    if hasattr(value, "detach") and hasattr(value, "numpy"):  # a tensor of PyTorch's
-        value = value.detach().cpu()
-        if str(value.dtype) == "torch.bfloat16":  # NumPy has no such floats
-            value = value.float()
-        return np.asarray(value.numpy())
-    if not hasattr(value, "to_numpy"):
-        return np.asarray(value)
-    try:
-        return np.asarray(value.to_numpy())
-    except ValueError:  # an array of Arrow's, by itself, only where nothing is copied
-        return np.asarray(value)
-
-
 def row_names(value: Any) -> AnyArray | tuple[Any, ...] | None:
-    """Return the index of a pandas object: integers, or a tuple of other names.
+    """Return the rows' names in a frame: integers, or a tuple of other names.
 
-    None: it has none, or one that only counts the rows from zero.
+    None: it has none, or they only count the rows from zero.
     """
-    index = getattr(value, "index", None)
-    if not hasattr(value, "iloc") or index is None:
+    if type(value) is np.ndarray:
         return None
-    names = index.to_numpy()
+    names = foreign_values.row_labels(value)
+    if names is None:
+        return None
     if names.dtype.kind == "i":
         counts = names.size == 0 or (names[0] == 0 and names[-1] == names.size - 1)
         if counts and np.array_equal(names, np.arange(names.size)):
             return None
         return read_only(names.astype(np.int64))
-    return tuple(index.tolist())
+    index: Any = getattr(value, "index", None)
+    return tuple(index.tolist() if hasattr(index, "tolist") else as_items(names))
 
 
 def read_only(array: AnyArray) -> AnyArray:
@@ -100,6 +89,8 @@ def as_floats(array: AnyArray) -> npt.NDArray[np.floating[Any]] | None:
     kind = array.dtype.kind
     if kind == "O":
         return _floats_in_objects(array)
+    if kind == "V" and "float" in array.dtype.name:  # such as JAX's bfloat16
+        return array.astype(np.float32)
     if kind not in "fiub":
         return None
     single = kind == "f" and array.dtype.itemsize <= 4

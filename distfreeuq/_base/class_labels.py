@@ -11,6 +11,7 @@ import numpy as np
 from distfreeuq._base import arrays
 from distfreeuq._base.array_types import ArrayLike, Classes, IntArray
 from distfreeuq._base.arrays import AnyArray, describe, listed, shape_of
+from distfreeuq._base.containers.foreign_values import column_labels
 from distfreeuq._base.intent import likely_mistakes
 
 if TYPE_CHECKING:
@@ -19,22 +20,16 @@ if TYPE_CHECKING:
 
 def column_names(args: Arguments, value: Any, parameter: str) -> Classes | None:
     """Return the class names that a DataFrame's columns give; None for 0..K-1."""
-    columns = getattr(value, "columns", None)
-    if columns is None and hasattr(value, "coords") and hasattr(value, "dims"):
-        columns = _coordinates(value)  # of an xarray DataArray
-    if columns is None or not hasattr(value, "to_numpy"):
+    if type(value) is np.ndarray:
+        return None
+    columns = column_labels(value)
+    if columns is None:
         return None
     names = tuple(arrays.plain(name) for name in columns)
     if _count_from_zero(names):
         return None
     _check_names(args, names, parameter, "a frame with distinct column names")
     return names
-
-
-def _coordinates(value: Any) -> list[Any] | None:
-    """Return the names of a DataArray's columns, None if it has none."""
-    names = value.coords.get(value.dims[-1]) if len(value.dims) == 2 else None
-    return None if names is None else list(np.asarray(names).tolist())
 
 
 def class_names(

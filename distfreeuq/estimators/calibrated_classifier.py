@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatMatrix, IntArray
@@ -167,7 +167,7 @@ class ShiftCalibratedClassifier(WrappedClassifier):
         ----------
         X : array_like or frame (n, d)
         """
-        check_is_fitted(self)
+        self._check_fitted()
         probs = self._probs_of(self.estimators_[0], X)
         given = to_logits(probs) if self._on_logits else probs
         return np.asarray(self.result_.predict(given))

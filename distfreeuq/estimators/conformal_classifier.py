@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatMatrix, IntArray
@@ -193,7 +192,7 @@ class ConformalClassifier(WrappedClassifier):
         ----------
         X : array_like or frame (n, d)
         """
-        check_is_fitted(self)
+        self._check_fitted()
         parts = [self._probs_of(one, X) for one in self.estimators_]
         sets: PredictionSets
         if len(parts) > 1:

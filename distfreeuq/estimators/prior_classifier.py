@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
@@ -162,7 +162,7 @@ class PriorCorrectedClassifier(WrappedClassifier):
         ----------
         X : array_like or frame (n, d)
         """
-        check_is_fitted(self)
+        self._check_fitted()
         return self.result_.adapt(self._probs_of(self.estimators_[0], X))
 
 

@@ -236,7 +236,7 @@ class WrappedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _mean_probs(self, X: Any) -> FloatMatrix:
         """Return the classifier's probabilities, the mean of them with folds."""
-        check_is_fitted(self)
+        self._check_fitted()
         first, *others = (self._probs_of(one, X) for one in self.estimators_)
         if not others:
             return first
@@ -257,6 +257,14 @@ class WrappedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return np.asarray(self.classes_[probs.argmax(axis=1)])
 
     # ------------------------------------------------------------- scikit-learn's words
+
+    def _check_fitted(self) -> None:
+        """Raise what scikit-learn raises of an estimator that is not fitted.
+
+        Its own check asks for all tags first, which takes longer than a prediction.
+        """
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether `fit` has been called."""

@@ -100,6 +100,7 @@ FITS: dict[str, Entry] = {
     "weighted_quantile": Entry(
         1.0, {"level": kinds.quantile_levels, "atom": kinds.non_negative}
     ),
+    "in_kind": Entry(0.3, {"values": kinds.probs, "rows": kinds.probs}),
     "APS": Entry(0.05),
     "LAC": Entry(0.05),
     "RAPS": Entry(0.2),

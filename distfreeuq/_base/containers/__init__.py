@@ -1,0 +1,1 @@
+"""Frames and tensors of other libraries, none of which is imported here."""
