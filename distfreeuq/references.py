@@ -538,6 +538,7 @@ HASHED_UNIFORMS = "hashed uniforms (theory page, 12.8)"
 
 # ---------------------------------------------------------------- how rows were drawn
 IID = "rows i.i.d."
+BLOCKS_IID = "blocks i.i.d., their rows dependent in any way"
 INDEPENDENT = "rows independent"
 CALIBRATION_IID = "calibration rows i.i.d."
 NEW_ROW_IID = "the calibration rows and the new row are i.i.d."

@@ -5,6 +5,8 @@ from distfreeuq.conformal.chosen_sets import ChosenConformalResult, prediction_s
 from distfreeuq.conformal.covariate_shift_sets import covariate_shift_conformal
 from distfreeuq.conformal.coverage import CoverageResult
 from distfreeuq.conformal.cross_fitted import CrossConformalResult, cross_conformal
+from distfreeuq.conformal.evaluation.results import CoverageTable
+from distfreeuq.conformal.evaluation.several_sets import coverage_table
 from distfreeuq.conformal.label_conditional_sets import (
     LabelConditionalConformalResult,
     label_conditional_conformal,
@@ -49,6 +51,7 @@ __all__ = [
     "ConformalResult",
     "CovariateShiftConformalResult",
     "CoverageResult",
+    "CoverageTable",
     "CrossConformalResult",
     "GroupedConformalResult",
     "InterpolatedConformalResult",
@@ -63,6 +66,7 @@ __all__ = [
     "clustered_conformal",
     "conformal_thresholds",
     "covariate_shift_conformal",
+    "coverage_table",
     "cross_conformal",
     "interpolated_conformal",
     "label_conditional_conformal",

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from distfreeuq._base.array_types import BoolMatrix, Classes, FloatArray, IntArray
+from distfreeuq._base.array_types import (
+    BoolMatrix,
+    Classes,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+)
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.row_groups import Names
@@ -25,6 +31,7 @@ from distfreeuq._base.stored_state import (
     require,
 )
 from distfreeuq.bounds import unchecked
+from distfreeuq.conformal.evaluation.dependent_rows import coverage_by_block
 from distfreeuq.conformal.guarantees import coverage_intervals
 from distfreeuq.guarantees import Guarantee
 from distfreeuq.results import Result
@@ -33,6 +40,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from statsmodels.iolib.summary import Summary
+
+_NO_BLOCKS = read_only(np.zeros((0, 4)))
 
 
 @register("coverage")
@@ -45,9 +54,9 @@ class CoverageResult(Result):
     n, n_covered : int
         Rows, and rows whose set holds the true label.
     coverage : float
-        Their ratio; nan if there are no rows.
+        Their ratio; nan if there are no rows. With blocks, the mean of their ratios.
     interval : ndarray (2,)
-        Clopper-Pearson interval of the coverage.
+        Clopper-Pearson interval of the coverage; with blocks, one by betting.
     level : float
         The intervals' level.
     nominal : float or None
@@ -61,6 +70,11 @@ class CoverageResult(Result):
         Names of the groups that `evaluate` was given; empty without.
     group_counts, group_covered : ndarray (G,)
         Rows by group, and how many of those are covered.
+    blocks : int or None
+        Number of blocks of dependent rows that `evaluate` was given.
+    by_block : ndarray (S, 4)
+        With blocks: how many have rows of a stratum, the mean of their coverages, and
+        its interval; for all rows, each class, each set size from 0 to K, each group.
     classes : sequence
         Class names.
     guarantee : Guarantee
@@ -93,6 +107,8 @@ class CoverageResult(Result):
     groups: Names
     group_counts: IntArray
     group_covered: IntArray
+    blocks: int | None
+    by_block: FloatMatrix
     classes: Classes
     guarantee: Guarantee
 
@@ -112,6 +128,8 @@ class CoverageResult(Result):
         "groups": column_names("G"),
         "group_counts": integers("G"),
         "group_covered": integers("G"),
+        "blocks": maybe(count()),
+        "by_block": floats("S", 4, low=0.0),
         "guarantee": part(Guarantee),
     }
 
@@ -125,6 +143,14 @@ class CoverageResult(Result):
         require(fewer, "no more covered rows than rows")
         total = self.n if self.groups else 0
         require(self.group_counts.sum() == total, "counts of groups that agree")
+        strata = 2 + 2 * len(self.classes) + len(self.groups)
+        lines = 0 if self.blocks is None else strata
+        require(len(self.by_block) == lines, "a line of blocks for each stratum")
+
+    @staticmethod
+    def _added(fields: dict[str, Any]) -> dict[str, Any]:
+        """Return what the first files of format 2 lack."""
+        return {"blocks": None, "by_block": _NO_BLOCKS}
 
     def __repr__(self) -> str:
         """Return one line."""
@@ -162,7 +188,7 @@ class CoverageResult(Result):
         """Return coverage by stratum: all rows, each true class, size and group.
 
         Columns: stratum ("all", "class", "size" or "group"), value, n, covered,
-        coverage, and the interval's ends low and high.
+        coverage, and the interval's ends low and high; with blocks also their number.
         """
         import pandas as pd
 
@@ -190,6 +216,13 @@ class CoverageResult(Result):
         frame["coverage"] = frame["covered"] / frame["n"].where(frame["n"] > 0)
         frame["low"] = np.concatenate([self.interval[:1], low])
         frame["high"] = np.concatenate([self.interval[1:], high])
+        if self.blocks is not None:
+            n_classes = len(self.classes)
+            first = np.arange(1 + n_classes)
+            others = np.arange(len(self.groups)) + 2 + 2 * n_classes
+            lines = np.concatenate([first, 1 + n_classes + sizes, others])
+            frame[["coverage", "low", "high"]] = self.by_block[lines, 1:]
+            frame["blocks"] = self.by_block[lines, 0].astype(np.int64)
         return frame
 
     def summary(self) -> Summary:
@@ -205,6 +238,7 @@ class CoverageResult(Result):
         fields["level"] = fields.pop("confidence")
         none = read_only(np.zeros(0, dtype=np.int64))
         fields |= {"groups": (), "group_counts": none, "group_covered": none}
+        fields |= {"blocks": None, "by_block": _NO_BLOCKS}
         return fields
 
     def plot(self, ax: Axes | None = None, *, kind: str = "sizes") -> Axes:
@@ -225,30 +259,58 @@ class CoverageResult(Result):
         return draw(self, ax=ax)
 
 
+class RowsToEvaluate(NamedTuple):
+    """What sets are compared with, row by row.
+
+    Attributes
+    ----------
+    labels : ndarray (n,)
+        Positions of the true classes.
+    level : float
+        Level of each interval.
+    groups : (tuple of names, ndarray (n,)), or None
+        Names of groups, and each row's position among them.
+    blocks : ndarray (n,) or None
+        Each row's block of dependent rows, from 0.
+    """
+
+    labels: IntArray
+    level: float
+    groups: tuple[Names, IntArray] | None
+    blocks: IntArray | None
+
+
 def measure_coverage(
     mask: BoolMatrix,
     sizes: IntArray,
-    labels: IntArray,
     classes: Classes,
     nominal: float | None,
-    level: float,
-    groups: tuple[Names, IntArray] = ((), np.zeros(0, dtype=np.int64)),
+    rows: RowsToEvaluate,
 ) -> CoverageResult:
-    """Count hits in all rows, by true class, by set size and by group.
-
-    `groups` are their names, and each row's position among them.
-    """
+    """Count hits in all rows, by true class, by set size and by group."""
     n, n_classes = mask.shape
+    labels, level = rows.labels, rows.level
     covered = mask[np.arange(n), labels]
     n_covered = int(covered.sum())
     low, high = unchecked.clopper_pearson(n_covered, n, 1.0 - level)
-    names, codes = groups
+    ends = np.array([low, high], dtype=np.float64)
+    coverage = n_covered / n if n else float("nan")
+    names, codes = rows.groups or ((), np.zeros(0, dtype=np.int64))
+    by_block, n_blocks = _NO_BLOCKS, None
+    if rows.blocks is not None:
+        ways = [(np.zeros(n, dtype=np.int64), 1), (labels, n_classes)]
+        ways.append((sizes, n_classes + 1))
+        if names:
+            ways.append((codes, len(names)))
+        by_block = coverage_by_block(covered, rows.blocks, ways, level)
+        n_blocks, coverage = int(by_block[0, 0]), float(by_block[0, 1])
+        ends[:] = by_block[0, 2:]
     covered_codes = codes[covered] if names else codes
     return CoverageResult(
         n=n,
         n_covered=n_covered,
-        coverage=n_covered / n if n else float("nan"),
-        interval=read_only(np.array([low, high], dtype=np.float64)),
+        coverage=coverage,
+        interval=read_only(ends),
         level=level,
         nominal=nominal,
         mean_size=float(sizes.mean()) if n else float("nan"),
@@ -259,6 +321,8 @@ def measure_coverage(
         groups=names,
         group_counts=read_only(np.bincount(codes, minlength=len(names))),
         group_covered=read_only(np.bincount(covered_codes, minlength=len(names))),
+        blocks=n_blocks,
+        by_block=read_only(by_block),
         classes=classes,
-        guarantee=coverage_intervals(level, bool(names)),
+        guarantee=coverage_intervals(level, bool(names), n_blocks is not None),
     )

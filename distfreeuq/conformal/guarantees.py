@@ -10,6 +10,7 @@ from distfreeuq._base.array_types import FloatArray
 from distfreeuq.conformal.data import CalibrationScores
 from distfreeuq.guarantees import Guarantee, at_least, at_most
 from distfreeuq.references import (
+    BLOCKS_IID,
     CHOSEN_ELSEWHERE,
     CLASS_EXCHANGEABLE,
     CLOPPER_PEARSON_1934,
@@ -23,6 +24,7 @@ from distfreeuq.references import (
     SETS_ASSESSED_ELSEWHERE,
     VOVK_2005,
     VOVK_2012,
+    WAUDBY_SMITH_2024,
 )
 
 # Probability over the calibration draw in the training-conditional statement that is
@@ -141,18 +143,29 @@ def every_class(alphas: FloatArray, confidence: float | None) -> Guarantee:
 # -------------------------------------------------------------------- measured coverage
 
 
-def coverage_intervals(level: float, by_group: bool = False) -> Guarantee:
+def coverage_intervals(
+    level: float, by_group: bool = False, by_block: bool = False
+) -> Guarantee:
     """Return the claim of the intervals of measured coverage."""
+    what = "the sets' true coverage on its stratum"
+    if by_block:
+        what = (
+            "the sets' true coverage of a random row (of the stratum) of a random block"
+        )
     return Guarantee(
         statement=(
-            f"each interval covers the sets' true coverage on its stratum, for "
+            f"each interval covers {what}, for "
             f"this calibration, with probability >= {at_least(level)}; the intervals "
             "are not simultaneous."
         ),
         kind="confidence interval",
-        reference=CLOPPER_PEARSON_1934,
+        reference=(
+            f"{WAUDBY_SMITH_2024}, with bets fixed in advance (theory page, 2.5)"
+            if by_block
+            else CLOPPER_PEARSON_1934
+        ),
         assumptions=(
-            IID,
+            BLOCKS_IID if by_block else IID,
             SETS_ASSESSED_ELSEWHERE,
             *((GROUPS_BY_INPUTS,) if by_group else ()),
         ),

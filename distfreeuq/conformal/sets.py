@@ -14,7 +14,7 @@ from distfreeuq._base.array_types import ArrayLike, BoolMatrix, Classes, IntArra
 from distfreeuq._base.arrays import describe, read_only
 from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.persistence import register
-from distfreeuq._base.row_groups import read_groups
+from distfreeuq._base.row_groups import distinct_groups, read_groups
 from distfreeuq._base.stored_state import (
     State,
     column_names,
@@ -28,7 +28,11 @@ from distfreeuq._base.stored_state import (
     row_name,
     several,
 )
-from distfreeuq.conformal.coverage import CoverageResult, measure_coverage
+from distfreeuq.conformal.coverage import (
+    CoverageResult,
+    RowsToEvaluate,
+    measure_coverage,
+)
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.results import Result
 
@@ -166,6 +170,7 @@ class PredictionSets(Result):
         *,
         level: float = 0.95,
         groups: ArrayLike | None = None,
+        blocks: ArrayLike | None = None,
     ) -> CoverageResult:
         """Compare with true labels: coverage with an exact interval, and set sizes.
 
@@ -174,21 +179,20 @@ class PredictionSets(Result):
         labels : array_like (n,)
             True labels, as class names.
         level : float, default 0.95
-            Level of the Clopper-Pearson intervals.
+            Level of the intervals, by Clopper and Pearson or, with `blocks`, by betting
+            (`bounds.betting_interval`).
         groups : array_like (n,), optional
             Each row's group: coverage is then counted by group too.
+        blocks : array_like (n,), optional
+            Each row's block, such as a patient or a week, where rows of a block may
+            depend on one another and blocks do not. The coverage is then that of a
+            random row of a random block, every block counting the same, and intervals
+            hold whatever the dependence within blocks. For a time series, blocks much
+            longer than its memory, of equal lengths: ``np.arange(n) // 500``.
         """
         args = Arguments("PredictionSets.evaluate")
-        codes = args.labels(labels, self.classes, len(self))
-        level = args.probability(level, "level")
-        if groups is None:
-            return measure_coverage(
-                self.mask, self.sizes, codes, self.classes, self.nominal, level
-            )
-        named = read_groups(args, groups, len(self))
-        return measure_coverage(
-            self.mask, self.sizes, codes, self.classes, self.nominal, level, named
-        )
+        rows = read_evaluation(args, self, labels, level, groups, blocks)
+        return evaluated(self, rows)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per prediction: a bool column per class, then the set's size.
@@ -217,6 +221,28 @@ class PredictionSets(Result):
         from distfreeuq import plots
 
         return plots.set_sizes(self, ax=ax)
+
+
+def read_evaluation(
+    args: Arguments,
+    sets: PredictionSets,
+    labels: Any,
+    level: Any,
+    groups: Any,
+    blocks: Any,
+) -> RowsToEvaluate:
+    """Return what rows of sets are compared with, checked."""
+    n = len(sets)
+    codes = args.labels(labels, sets.classes, n)
+    level = args.probability(level, "level")
+    named = None if groups is None else read_groups(args, groups, n)
+    own = None if blocks is None else distinct_groups(args, blocks, n, "blocks")[1]
+    return RowsToEvaluate(codes, level, named, own)
+
+
+def evaluated(sets: PredictionSets, rows: RowsToEvaluate) -> CoverageResult:
+    """Return what sets achieved."""
+    return measure_coverage(sets.mask, sets.sizes, sets.classes, sets.nominal, rows)
 
 
 def _plain_text(value: Any) -> Any:

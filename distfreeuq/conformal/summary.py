@@ -109,6 +109,7 @@ def summarize_coverage(result: CoverageResult) -> Summary:
     level = f"{100 * result.level:g}%"
     facts = [
         ("Rows", str(result.n)),
+        *([] if result.blocks is None else [("Blocks", str(result.blocks))]),
         ("Coverage", number(result.coverage)),
         (f"{level} interval", interval(*result.interval)),
         ("Nominal coverage", _nominal(result.nominal)),
@@ -121,7 +122,7 @@ def summarize_coverage(result: CoverageResult) -> Summary:
 
     def rows(stratum: str) -> list[list[str]]:
         part = frame[frame["stratum"] == stratum]
-        columns = (part[name].tolist() for name in part.columns[1:])
+        columns = (part[name].tolist() for name in part.columns[1:7])
         return [
             [class_name(value), str(n)]
             + ([number(share), interval(low, high)] if n else ["-", "-"])

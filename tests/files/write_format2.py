@@ -114,6 +114,8 @@ def results() -> dict[str, Any]:
         "sets": sets,
         "coverage": sets.evaluate(LABELS[:9]),
         "coverage-by-group": sets.evaluate(LABELS[:9], groups=[0, 1, 1] * 3),
+        "coverage-in-blocks": sets.evaluate(LABELS[:9], blocks=[0, 1, 1] * 3),
+        "coverage-table": dfu.coverage_table({"split": sets}, LABELS[:9]),
         "bbse": bbse,
         "bbse-cells": bbse,
         "bbse-soft": dfu.bbse(PROBS, LABELS, TARGET, soft=True),

@@ -290,8 +290,15 @@ def sets(s: Sample) -> Any:
     return _split_sets(s)[0] if s.r.random() < 0.5 else coverage(s)
 
 
+def some_sets(s: Sample) -> Any:
+    """Return PredictionSets."""
+    return _split_sets(s)[0]
+
+
 def coverage(s: Sample) -> Any:
     found, labels = _split_sets(s)
+    if s.r.random() < 0.3:
+        return found.evaluate(labels, blocks=s.np.integers(0, 3, len(labels)))
     return found.evaluate(labels)
 
 

@@ -37,6 +37,7 @@ PARAMETERS: dict[str, Kind] = {
     "predicted": optional(kinds.labels),
     "ids": optional(kinds.ids),
     "groups": optional(kinds.row_groups),
+    "blocks": optional(kinds.row_groups),
     "classes": kinds.classes,
     "source_prior": kinds.prior,
     "target_prior": kinds.prior,

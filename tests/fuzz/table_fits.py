@@ -100,6 +100,9 @@ FITS: dict[str, Entry] = {
     "weighted_quantile": Entry(
         1.0, {"level": kinds.quantile_levels, "atom": kinds.non_negative}
     ),
+    "coverage_table": Entry(
+        0.3, {"sets": made(lambda s: {name: fitted.some_sets(s) for name in "ab"})}
+    ),
     "in_kind": Entry(0.3, {"values": kinds.probs, "rows": kinds.probs}),
     "APS": Entry(0.05),
     "LAC": Entry(0.05),

@@ -91,6 +91,20 @@ def test_coverage():
     assert_matches("coverage", str(fit(alpha=0.3).predict(PROBS).evaluate(NAMED)))
 
 
+def test_coverage_in_blocks():
+    sets = fit(alpha=0.3).predict(PROBS)
+    blocks = np.arange(len(NAMED)) // 4
+    assert_matches("coverage_in_blocks", str(sets.evaluate(NAMED, blocks=blocks)))
+
+
+def test_coverage_of_several_methods():
+    sets = {
+        "split": fit(alpha=0.3).predict(PROBS),
+        "smaller": fit(alpha=0.5).predict(PROBS),
+    }
+    assert_matches("coverage_table", str(dfu.coverage_table(sets, NAMED)))
+
+
 def test_coverage_of_no_rows():
     result = fit().predict(np.empty((0, K))).evaluate([])
     assert_matches("coverage_of_no_rows", str(result))

@@ -161,6 +161,11 @@ ENTRIES = (
         r"each interval covers the sets' true coverage on its stratum",
         ("evaluated-coverage",),
     ),
+    Entry(
+        r"each interval covers the sets' true coverage of a random row .* of a random "
+        r"block",
+        ("block-coverage",),
+    ),
     Entry(r"the intervals are not simultaneous", reason=SPOKEN_ELSEWHERE),
     # ----------------------------------------------------------------- label weights
     Entry(
@@ -353,7 +358,7 @@ FACTS = {
     r"p-value, anytime": ("stream-alarms", "stream-p-values"),
     r"no-shift test": ("no-shift-test",),
     r"test of calibration": ("calibration-test",),
-    r"\d+% interval": ("evaluated-coverage",),
+    r"\d+% interval": ("evaluated-coverage", "block-coverage"),
     r"AUC": ("auc-interval",),
     r"tested|test rows": (),
 }

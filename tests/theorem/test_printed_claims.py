@@ -93,6 +93,8 @@ def further_results():
     sets = grouped.predict(PROBS, sites)
     yield sets
     yield sets.evaluate(LABELS, groups=sites)
+    yield sets.evaluate(LABELS, blocks=sites)
+    yield dfu.coverage_table({"by group": sets}, LABELS)
     yield dfu.assess(PROBS, LABELS, groups=sites, n_sim=9, rng=0)
     few = dfu.split_conformal(PROBS[:5], LABELS[:5], rng=0)
     yield few

@@ -79,6 +79,9 @@ PROVED = {
         "assessed-accuracy",
         "verdict-error",
     ],
+    "Waudby-Smith & Ramdas (2024), with bets fixed in advance (theory page, 2.5)": [
+        "block-coverage"
+    ],
     f"{A}, Thm 3": ["binning-bound"],
     f"{A}, Thm 3, exact: Clopper-Pearson for every subset (theory page, 2.1)": [
         "binning-bound",
@@ -172,6 +175,8 @@ def results():
     fit = dfu.split_conformal(PROBS, LABELS, rng=0)
     yield fit
     yield fit.predict(TARGET).evaluate(np.zeros(300, dtype=int))
+    zeros, blocks = np.zeros(300, dtype=int), np.arange(300) // 9
+    yield fit.predict(TARGET).evaluate(zeros, blocks=blocks)
     yield dfu.split_conformal(PROBS, LABELS, confidence=0.9, rng=0)
     for confidence in (None, 0.9):
         yield dfu.label_conditional_conformal(

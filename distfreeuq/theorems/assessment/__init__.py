@@ -1,6 +1,7 @@
 """The family of assessment: what metrics, tables and printed intervals claim."""
 
 from distfreeuq.theorems.assessment import (
+    block_coverage,
     bootstrap_intervals,
     calibration_on_target,
     metric_tables,
@@ -8,6 +9,7 @@ from distfreeuq.theorems.assessment import (
 )
 
 THEOREMS = (
+    *block_coverage.THEOREMS,
     *metric_tables.THEOREMS,
     *calibration_on_target.THEOREMS,
     *printed_intervals.THEOREMS,

@@ -111,6 +111,7 @@ FAMILIES = {
         "target-calibration-test",
         "weighted-calibration-test",
         "evaluated-coverage",
+        "block-coverage",
         "weighted-reliability-intervals",
         "verdict-error",
         "assessed-accuracy",

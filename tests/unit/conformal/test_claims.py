@@ -679,6 +679,21 @@ def test_measured_coverage(level):
     assert_claims(sets.evaluate(LABELS, level=level).guarantee, expected)
 
 
+def test_measured_coverage_of_blocks():
+    sets = dfu.split_conformal(PROBS, LABELS, rng=1).predict(PROBS_TARGET)
+    expected = Claim(
+        "each interval covers the sets' true coverage of a random row (of the stratum) "
+        "of a random block, for this calibration, with probability >= 0.95; the "
+        "intervals are not simultaneous.",
+        "confidence interval",
+        (r.BLOCKS_IID, r.SETS_ASSESSED_ELSEWHERE),
+        "Waudby-Smith & Ramdas (2024), with bets fixed in advance (theory page, 2.5)",
+        confidence=0.95,
+    )
+    blocks = np.arange(600) // 20
+    assert_claims(sets.evaluate(LABELS, blocks=blocks).guarantee, expected)
+
+
 def test_sets_by_uniforms_of_the_users_own_need_these_to_be_uniform():
     fit = dfu.split_conformal(PROBS, LABELS, rng=drawn())
     own = np.random.default_rng(2).random(len(PROBS_TARGET))

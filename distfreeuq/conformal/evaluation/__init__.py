@@ -1,0 +1,1 @@
+"""What sets achieved: in blocks of dependent rows, and of several methods."""
