@@ -1,4 +1,4 @@
-"""Networks with one hidden layer in NumPy: analytic gradients, Adam, early stopping.
+"""Networks of few layers in NumPy: analytic gradients, Adam, early stopping.
 
 Enough for a discriminator of source and target or for a feature map on given features.
 The same seed gives the same network. Memory is that of the data and of one minibatch.
@@ -6,9 +6,10 @@ The same seed gives the same network. Memory is that of the data and of one mini
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -16,7 +17,7 @@ from scipy import special
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import State, floats
+from distfreeuq._base.stored_state import State, floats, pair, require, several
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.standardization import center_and_scale, unchanged
 
@@ -24,97 +25,127 @@ _LARGEST_INPUT = 1e150
 """Standardised features are cut here: a sum of products with weights stays finite."""
 
 
-class Parameters(NamedTuple):
-    """What Adam moves, in place: d inputs, h hidden units, K outputs.
+class Parameters(tuple[FloatArray, ...]):
+    """What Adam moves, in place: weights and biases by layer, the outputs' last.
 
-    Attributes
-    ----------
-    hidden_weight : ndarray (d, h)
-    hidden_bias : ndarray (h,)
-    output_weight : ndarray (h, K)
-    output_bias : ndarray (K,)
+    With d inputs, hidden layers of h, g, ... units and K outputs they have the shapes
+    (d, h), (h,), (h, g), (g,), ..., (K,).
     """
 
-    hidden_weight: FloatMatrix
-    hidden_bias: FloatArray
-    output_weight: FloatMatrix
-    output_bias: FloatArray
+    __slots__ = ()
+
+    @property
+    def hidden_weight(self) -> FloatMatrix:
+        """Weights (d, h) of the first layer."""
+        return self[0]
+
+    @property
+    def layers(self) -> list[tuple[FloatMatrix, FloatArray]]:
+        """Weights and biases of each layer."""
+        return list(zip(self[::2], self[1::2], strict=True))
+
+    @property
+    def n_hidden(self) -> tuple[int, ...]:
+        """Units of each hidden layer."""
+        return tuple(bias.size for bias in self[1:-1:2])
+
+
+Masks = Sequence[FloatMatrix]
+"""What multiplies the units (n, h) of each hidden layer: dropout."""
 
 
 def initial_parameters(
-    n_inputs: int, n_hidden: int, n_outputs: int, rng: np.random.Generator
+    n_inputs: int,
+    n_hidden: int | tuple[int, ...],
+    n_outputs: int,
+    rng: np.random.Generator,
 ) -> Parameters:
     """Draw starting weights of the variance that keeps a layer's scale (He, Glorot)."""
-    return Parameters(
-        rng.normal(0.0, np.sqrt(2.0 / n_inputs), (n_inputs, n_hidden)),
-        np.zeros(n_hidden),
-        rng.normal(0.0, np.sqrt(1.0 / n_hidden), (n_hidden, n_outputs)),
-        np.zeros(n_outputs),
-    )
+    arrays: list[FloatArray] = []
+    for units in (n_hidden,) if isinstance(n_hidden, int) else n_hidden:
+        arrays.append(rng.normal(0.0, np.sqrt(2.0 / n_inputs), (n_inputs, units)))
+        arrays.append(np.zeros(units))
+        n_inputs = units
+    arrays.append(rng.normal(0.0, np.sqrt(1.0 / n_inputs), (n_inputs, n_outputs)))
+    arrays.append(np.zeros(n_outputs))
+    return Parameters(arrays)
 
 
 def forward(
-    parameters: Parameters, x: FloatMatrix, mask: FloatMatrix | None = None
-) -> tuple[FloatMatrix, FloatMatrix]:
-    """Return hidden units (n, h) and outputs (n, K): ReLU, then linear.
+    parameters: Parameters, x: FloatMatrix, masks: Masks | None = None
+) -> tuple[list[FloatMatrix], FloatMatrix]:
+    """Return the hidden layers' units (n, h) and the outputs (n, K): ReLU, then linear.
 
-    `mask` (n, h) multiplies the hidden units: dropout, drawn by `dropout_mask`.
+    `masks` multiply the hidden units: dropout, drawn by `dropout_masks`.
     """
-    hidden = x @ parameters.hidden_weight
-    hidden += parameters.hidden_bias
-    np.maximum(hidden, 0.0, out=hidden)
-    if mask is not None:
-        hidden *= mask
-    return hidden, hidden @ parameters.output_weight + parameters.output_bias
+    *hidden_layers, (output_weight, output_bias) = parameters.layers
+    units: list[FloatMatrix] = []
+    below: FloatMatrix = x
+    for i, (weight, bias) in enumerate(hidden_layers):
+        hidden = below @ weight
+        hidden += bias
+        np.maximum(hidden, 0.0, out=hidden)
+        if masks is not None:
+            hidden *= masks[i]
+        units.append(hidden)
+        below = hidden
+    return units, below @ output_weight + output_bias
 
 
 def backward(
     parameters: Parameters,
     x: FloatMatrix,
-    hidden: FloatMatrix,
+    units: list[FloatMatrix],
     error: FloatMatrix,
     *,
-    mask: FloatMatrix | None = None,
+    masks: Masks | None = None,
     at_hidden: FloatMatrix | None = None,
 ) -> tuple[Parameters, FloatMatrix]:
-    """Return the gradient in the parameters, and in the units before the ReLU (n, h).
+    """Return the gradient in the parameters, and before the first ReLU (n, h).
 
     The latter times ``hidden_weight.T`` is the gradient in x.
 
     Parameters
     ----------
-    parameters, x, mask
+    parameters, x, masks
         As given to `forward`.
-    hidden : ndarray (n, h)
+    units : list of ndarray (n, h)
         As returned by it.
     error : ndarray (n, K)
         Gradient of the loss in the outputs.
     at_hidden : ndarray (n, h), optional
-        Gradient in the hidden units that reaches them by another way, such as from
-        a second network which reads them.
+        Gradient in the units of the last hidden layer that reaches them by another way,
+        such as from a second network which reads them.
     """
-    at_units = error @ parameters.output_weight.T
-    if at_hidden is not None:
-        at_units += at_hidden
-    if mask is not None:
-        at_units *= mask
-    at_units *= hidden > 0.0
-    gradient = Parameters(
-        x.T @ at_units,
-        at_units.sum(axis=0),
-        hidden.T @ error,
-        error.sum(axis=0),
-    )
-    return gradient, at_units
+    layers = parameters.layers
+    backwards: list[FloatArray] = []
+    for i in range(len(layers) - 1, -1, -1):
+        backwards += [error.sum(axis=0), (units[i - 1] if i > 0 else x).T @ error]
+        if i == 0:
+            break
+        error = error @ layers[i][0].T
+        if at_hidden is not None:
+            error += at_hidden
+            at_hidden = None
+        if masks is not None:
+            error *= masks[i - 1]
+        error *= units[i - 1] > 0.0
+    return Parameters(backwards[::-1]), error
 
 
-def dropout_mask(
-    shape: tuple[int, int], dropout: float, rng: np.random.Generator
-) -> FloatMatrix | None:
-    """Return 0 with probability `dropout`, else 1 / (1 - dropout); None for none."""
+def dropout_masks(
+    parameters: Parameters, n: int, dropout: float, rng: np.random.Generator
+) -> list[FloatMatrix] | None:
+    """Return a mask (n, h) of each hidden layer; None for none.
+
+    Its entries are 0 with probability `dropout`, else 1 / (1 - dropout).
+    """
     if dropout == 0.0:
         return None
-    return (rng.random(shape) >= dropout) / (1.0 - dropout)
+    return [
+        (rng.random((n, units)) >= dropout) / (1.0 - dropout)
+        for units in parameters.n_hidden
+    ]
 
 
 def softmax_loss(
@@ -176,7 +207,9 @@ class Network:
     ----------
     center, scale : ndarray (d,)
     hidden_weight, hidden_bias, output_weight, output_bias : ndarray
-        As in `Parameters`.
+        Of the first layer and of the last.
+    between : tuple of (ndarray, ndarray)
+        Weights and biases of further hidden layers, of which most networks have none.
     """
 
     center: FloatArray
@@ -185,20 +218,35 @@ class Network:
     hidden_bias: FloatArray
     output_weight: FloatMatrix
     output_bias: FloatArray
+    between: tuple[tuple[FloatMatrix, FloatArray], ...] = ()
 
     _state: ClassVar[State] = {
         "center": floats("d", finite=True),
         "scale": floats("d", low=1e-170, nan=False),
         "hidden_weight": floats("d", "h", single=True),
         "hidden_bias": floats("h", single=True),
-        "output_weight": floats("h", "k", single=True),
+        "output_weight": floats("g", "k", single=True),
         "output_bias": floats("k", single=True),
+        "between": several(pair(floats("*", "*"), floats("*"))),
     }
+
+    @staticmethod
+    def _added(fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what early files of this format lack."""
+        return {"between": ()}
+
+    def _validate_state(self) -> None:
+        layers = self.parameters.layers
+        fit = all(weight.shape[1] == bias.size for weight, bias in layers)
+        fit = fit and all(
+            bias.size == weight.shape[0] for (_, bias), (weight, _) in pairwise(layers)
+        )
+        require(fit, "layers that follow on one another")
 
     def __repr__(self) -> str:
         """Return one line."""
-        (d, h), k = self.hidden_weight.shape, self.output_bias.size
-        return f"<Network {d}-{h}-{k}>"
+        sizes = (self.n_features, *self.parameters.n_hidden, self.output_bias.size)
+        return f"<Network {'-'.join(map(str, sizes))}>"
 
     @property
     def n_features(self) -> int:
@@ -207,10 +255,12 @@ class Network:
 
     @property
     def parameters(self) -> Parameters:
-        """The four arrays of weights and biases."""
-        return Parameters(
-            self.hidden_weight, self.hidden_bias, self.output_weight, self.output_bias
+        """Weights and biases by layer."""
+        first, last = (
+            (self.hidden_weight, self.hidden_bias),
+            (self.output_weight, self.output_bias),
         )
+        return Parameters(a for layer in (first, *self.between, last) for a in layer)
 
     def _standardized(self, x: FloatMatrix) -> FloatMatrix:
         """Return centred and scaled features, none beyond what layers can add up."""
@@ -219,8 +269,8 @@ class Network:
         return np.clip(scaled, -_LARGEST_INPUT, _LARGEST_INPUT, out=scaled)
 
     def hidden(self, x: FloatMatrix) -> FloatMatrix:
-        """Return the hidden units (n, h), float64."""
-        return forward(self.parameters, self._standardized(x))[0]
+        """Return the units (n, h) of the last hidden layer, float64."""
+        return forward(self.parameters, self._standardized(x))[0][-1]
 
     def logits(self, x: FloatMatrix) -> FloatMatrix:
         """Return the outputs (n, K), float64: logits of the classes."""
@@ -236,8 +286,11 @@ def as_network(
     parameters: Parameters, center: FloatArray, scale: FloatArray
 ) -> Network:
     """Return the network that applies the parameters after centring and scaling."""
+    first, *between, last = (
+        (read_only(weight), read_only(bias)) for weight, bias in parameters.layers
+    )
     return Network(
-        read_only(center), read_only(scale), *(read_only(p) for p in parameters)
+        read_only(center), read_only(scale), *first, *last, between=tuple(between)
     )
 
 
@@ -267,7 +320,7 @@ def fit_network(
     labels: IntArray,
     *,
     n_outputs: int,
-    n_hidden: int,
+    n_hidden: int | tuple[int, ...],
     rng: np.random.Generator,
     sample_weight: FloatArray | None = None,
     loss: str = "nll",
@@ -280,7 +333,7 @@ def fit_network(
     tolerance: float = 0.0,
     standardize: bool = True,
 ) -> Training:
-    """Train a classifier with one hidden layer, and stop when it no longer improves.
+    """Train a classifier with hidden layers, and stop when it no longer improves.
 
     Parameters
     ----------
@@ -288,8 +341,9 @@ def fit_network(
         Finite; standardised by column unless told otherwise.
     labels : ndarray (n,)
         Column numbers 0..K-1.
-    n_outputs, n_hidden : int
-        K and h.
+    n_outputs : int
+    n_hidden : int or tuple of int
+        Units of the hidden layer, or of each of several.
     rng : Generator
         Draws starting weights, held-out rows, minibatches and dropout.
     sample_weight : ndarray (n,), optional
@@ -333,7 +387,7 @@ def fit_network(
 
     parameters = initial_parameters(x.shape[1], n_hidden, n_outputs, rng)
     adam = Adam(parameters, learning_rate)
-    best = Parameters(*(p.copy() for p in parameters))
+    best = Parameters(p.copy() for p in parameters)
     best_epoch, best_loss = 0, np.inf
     gained, gained_loss = 0, np.inf  # of the last gain that is worth waiting for
     train_loss: list[float] = []
@@ -384,9 +438,9 @@ def _step(
 ) -> float:
     """Take one step on a minibatch, and return the sum of its weighted losses."""
     x = rows[chosen]
-    mask = dropout_mask((x.shape[0], parameters.hidden_bias.size), dropout, rng)
-    hidden, outputs = forward(parameters, x, mask)
+    masks = dropout_masks(parameters, x.shape[0], dropout, rng)
+    units, outputs = forward(parameters, x, masks)
     total, error = softmax_loss(outputs, labels[chosen], weights[chosen], loss)
-    gradient, _ = backward(parameters, x, hidden, error / x.shape[0], mask=mask)
+    gradient, _ = backward(parameters, x, units, error / x.shape[0], masks=masks)
     adam.step(gradient)
     return total

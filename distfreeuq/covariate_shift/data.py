@@ -40,7 +40,9 @@ from distfreeuq.feature_learning.results import FeatureMapResult
 _MOST_FEATURES = 64
 """Features are learnt in as many units as there are columns, up to this number."""
 
-WeightsFrom = Literal["none", "known", "held out", "given ratio", "given ratio's rows"]
+WeightsFrom = Literal[
+    "none", "known", "held out", "matched", "given ratio", "given ratio's rows"
+]
 
 
 class ShiftedRows(NamedTuple):
@@ -228,6 +230,13 @@ class RowWeights(NamedTuple):
     ratio: DensityRatioResult | None
     come_from: WeightsFrom
 
+    @property
+    def n_target(self) -> int | None:
+        """Number of target rows that the weights were estimated with, if they were."""
+        if self.target is not None:
+            return self.target.size
+        return None if self.ratio is None else self.ratio.n_target
+
 
 def weigh_rows(
     args: Arguments, rows: ShiftedRows, ratio: Any, options: Any, rng: RandomState
@@ -254,6 +263,8 @@ def weigh_rows(
         Arguments("density_ratio"), samples, method=ratio, **chosen
     )
     found = fit_density_ratio(samples, checked, own_rng)
+    if found.auc is None:  # kernel mean matching has none of target rows
+        return RowWeights(found.source_weight, None, found, "matched")
     return RowWeights(found.source_weight, found.target_weight, found, "held out")
 
 
@@ -261,8 +272,8 @@ def _by_result(
     args: Arguments, rows: ShiftedRows, ratio: DensityRatioResult
 ) -> RowWeights:
     if ratio.n_source == rows.codes.size:
-        own = ratio.source_weight, ratio.target_weight
-        return RowWeights(*own, ratio, "given ratio's rows")
+        others = None if ratio.auc is None else ratio.target_weight
+        return RowWeights(ratio.source_weight, others, ratio, "given ratio's rows")
     samples = rows.samples(args, "a ratio of other rows")
     weights = weights_by_ratio(ratio, args, samples.source, "source")
     others = weights_by_ratio(ratio, args, samples.target, "target")

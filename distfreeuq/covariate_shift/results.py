@@ -58,6 +58,7 @@ class RowUse:
         Other rows, which the feature map was learnt on; None if it was not learnt here.
     weights_from : str
         "none", "known" (given as numbers), "held out" (each row's by a fit without it),
+        "matched" (by kernel mean matching, which has seen the rows),
         "given ratio" (fitted elsewhere) or "given ratio's rows" (these are the source
         rows of the ratio that was given, weighted held out).
     """

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from distfreeuq._base import printing
 from distfreeuq._base.printing import Note, Table, interval, number
 from distfreeuq.covariate_shift.bound_estimate import TRIVIAL
-from distfreeuq.density_ratios.diagnostics import support_text
+from distfreeuq.density_ratios.diagnostics import support_notes
+from distfreeuq.density_ratios.summary import area_facts
 from distfreeuq.guarantees import at_most
 from distfreeuq.references import PARK_2020
 
@@ -79,14 +80,10 @@ def _facts(result: CovariateShiftCalibrationResult) -> list[tuple[str, str]]:
     if result.offset > 0.0:
         facts.append(("Added to weights", f"{result.offset:g}"))
     if result.ratio is not None:
-        auc = result.ratio.auc
         facts += [
             ("Density ratio by", result.ratio.method),
             ("Renyi d_2", number(result.ratio.renyi(2.0), 3)),
-            (
-                "AUC target/source",
-                f"{auc.estimate:.3f} {interval(auc.low, auc.high, 3)}",
-            ),
+            *area_facts(result.ratio.auc),
         ]
     return facts
 
@@ -109,6 +106,8 @@ def _rows(result: CovariateShiftCalibrationResult) -> list[Note]:
     how = {
         "none": "no weights",
         "known": "weights were given and count as known",
+        "matched": f"weights are by kernel mean matching of these rows, which it has "
+        f"seen, to {rows.n_target} target rows",
         "held out": f"each row's weight is by a fit without it, on these rows and "
         f"{rows.n_target} target rows",
         "given ratio": "weights are by the ratio that was given, which is taken to "
@@ -122,7 +121,7 @@ def _rows(result: CovariateShiftCalibrationResult) -> list[Note]:
 def _weights(result: CovariateShiftCalibrationResult) -> list[Note]:
     if result.ratio is None:
         return []
-    notes = [("Support", support_text(result.ratio.uncovered))]
+    notes = support_notes(result.ratio.uncovered)
     return notes + [("Note", note) for note in result.ratio.notes]
 
 

@@ -221,7 +221,7 @@ def fit_weighted(
         offset=offset,
         rows=RowUse(
             n_calibration=n,
-            n_target=None if weights.target is None else weights.target.size,
+            n_target=weights.n_target,
             n_map_source=learnt.n_source,
             n_map_target=learnt.n_target,
             weights_from=weights.come_from,

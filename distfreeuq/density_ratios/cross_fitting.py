@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import special
@@ -32,14 +32,14 @@ class RatioEstimate(NamedTuple):
     Attributes
     ----------
     model : RatioModel
-        Fitted on all rows.
+        Fitted on all rows. That of kernel mean matching has no ratio.
     source_ratio : ndarray (n_source,)
     target_ratio : ndarray (n_target,)
     notes : tuple of str
         What a reader of the numbers should know.
     """
 
-    model: RatioModel
+    model: Any
     source_ratio: FloatArray
     target_ratio: FloatArray
     notes: tuple[str, ...] = ()
@@ -123,6 +123,60 @@ def fit_inverse_temperature(source: FloatArray, target: FloatArray) -> float:
         return float(first), float(second)
 
     return _root(slope) if slope(0.0)[0] < 0.0 else 0.0
+
+
+_FACTORS = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 61)])
+"""Of log-ratios of median size one: where the search of a squared error begins."""
+
+
+def least_squares_inverse_temperature(source: FloatArray, target: FloatArray) -> float:
+    """Return the factor of log-ratios of the smallest squared error.
+
+    As `fit_inverse_temperature`, for the squared error of P(target | x) that Park et
+    al. (2020) minimise. It may have several minima: the smallest on a grid is refined.
+
+    Parameters
+    ----------
+    source, target : ndarray (n,), (m,)
+        Log-ratios, finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from distfreeuq.density_ratios.cross_fitting import (
+    ...     least_squares_inverse_temperature,
+    ... )
+    >>> x = np.random.default_rng(0).normal(size=(2, 4000))  # true log-ratio x - 1/2
+    >>> twice = 2.0 * (x[0] - 0.5), 2.0 * (x[1] + 1.0 - 0.5)
+    >>> round(least_squares_inverse_temperature(*twice), 1)
+    0.5
+    """
+    from scipy import optimize
+
+    values = np.concatenate([source, -target])  # large is wrong
+    sizes = (source.size, target.size)
+    share = np.repeat([0.5 / n for n in sizes], sizes)
+    smoothed = 1.0 / (min(sizes) + 2)
+    size = float(np.median(np.abs(values)))
+    if size == 0.0:
+        size = float(np.abs(values).max())
+    if size == 0.0:
+        return 0.0
+
+    def error(factor: float) -> float:
+        """Return the mean of (P(wrong) - label)^2, for labels that are smoothed."""
+        wrong = special.expit(factor / size * values)
+        return float((share * (wrong - smoothed) ** 2).sum())
+
+    errors = [error(factor) for factor in _FACTORS]
+    best = int(np.argmin(errors))
+    if best == 0:
+        return 0.0
+    ends = _FACTORS[best - 1], _FACTORS[min(best + 1, _FACTORS.size - 1)]
+    found = optimize.minimize_scalar(
+        error, bounds=ends, method="bounded", options={"xatol": 1e-8 * ends[1]}
+    )
+    return float(found.x) / size
 
 
 def _root(slope: Callable[[float], tuple[float, float]]) -> float:

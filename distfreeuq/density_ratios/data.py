@@ -16,17 +16,21 @@ from distfreeuq._base.array_types import (
     FloatMatrix,
     IntArray,
 )
-from distfreeuq._base.arrays import describe, listed, shape_of
+from distfreeuq._base.arrays import describe, is_single, listed, shape_of
+from distfreeuq.density_ratios.kernel_mean_matching import MOST_ROWS
 
 _USED = {
     "logistic": {"ridge"},
-    "mlp": {"n_hidden"},
+    "mlp": {"n_hidden", "loss"},
     "knn": {"n_neighbors"},
     "ulsif": {"n_kernels", "bandwidth", "ridge"},
     "rulsif": {"n_kernels", "bandwidth", "ridge", "relative"},
     "kliep": {"n_kernels", "bandwidth"},
+    "kmm": {"bandwidth", "ridge", "weight_bound", "slack"},
 }
 """Options that each method has beside those that all have."""
+LARGEST_LAYER = 1_000_000
+"""Hidden units of one layer."""
 _CLIP = 'a positive number, a quantile such as "99%", or a pair (smallest, largest)'
 
 
@@ -129,8 +133,11 @@ class RatioOptions:
     n_folds : int
     ridge, bandwidth : ndarray or None
         Values to choose from; None for the method's own.
-    n_hidden, n_neighbors, n_kernels : int or None
-    relative : float or None
+    n_hidden : tuple of int or None
+        Units of each hidden layer.
+    loss : str or None
+    n_neighbors, n_kernels : int or None
+    relative, weight_bound, slack : float or None
     normalize : bool
     flatten : float
     clip : pair of float or str, or None
@@ -144,10 +151,13 @@ class RatioOptions:
     n_folds: int
     ridge: FloatArray | None
     bandwidth: FloatArray | None
-    n_hidden: int | None
+    n_hidden: tuple[int, ...] | None
+    loss: str | None
     n_neighbors: int | None
     n_kernels: int | None
     relative: float | None
+    weight_bound: float | None
+    slack: float | None
     normalize: bool
     flatten: float
     clip: tuple[float | str, float | str] | None
@@ -155,8 +165,9 @@ class RatioOptions:
 
     @property
     def held_out(self) -> str:
-        """How rows are kept from the fits that weight them, for the summary."""
-        return "leave-one-out" if self.name == "knn" else f"{self.n_folds} folds"
+        """How rows are kept from fits that weight them; empty where they are not."""
+        ways = {"knn": "leave-one-out", "kmm": ""}
+        return ways.get(self.name, f"{self.n_folds} folds")
 
 
 def read_ratio_options(
@@ -186,26 +197,37 @@ def read_ratio_options(
     fewest = 3 if calibrate and discriminates else 2
     folds = args.count(n_folds, "n_folds", low=fewest)
     smaller = min(n_source, n_target)
-    if folds > smaller and name != "knn":
+    if folds > smaller and name not in ("knn", "kmm"):
         must = f"at most the number of rows of the smaller sample, {smaller}"
         args.invalid("n_folds", must, str(folds))
     neighbors = _read_count(args, given["n_neighbors"], "n_neighbors")
     if neighbors is not None and neighbors >= n_source:
         must = f"less than the number of source rows, {n_source}"
         args.invalid("n_neighbors", must, str(neighbors))
-    relative = given["relative"]
+    if name == "kmm" and n_source > MOST_ROWS:
+        must = f"of at most {MOST_ROWS} rows for 'kmm', whose matrix has a column each"
+        args.invalid("source", must, f"{n_source} rows")
+    relative, loss = given["relative"], given["loss"]
+    only_one = name in ("logistic", "kmm")
     return RatioOptions(
         name=name,
         estimator=estimator,
         calibrate=calibrate,
         progress=progress,
         n_folds=folds,
-        ridge=_read_grid(args, given["ridge"], "ridge", only_one=name == "logistic"),
-        bandwidth=_read_grid(args, given["bandwidth"], "bandwidth"),
-        n_hidden=_read_count(args, given["n_hidden"], "n_hidden"),
+        ridge=_read_grid(
+            args, given["ridge"], "ridge", only_one=only_one, zero=name == "kmm"
+        ),
+        bandwidth=_read_grid(
+            args, given["bandwidth"], "bandwidth", only_one=name == "kmm"
+        ),
+        n_hidden=read_layers(args, given["n_hidden"], "n_hidden"),
+        loss=None if loss is None else args.choice(loss, "loss", ["nll", "brier"]),
         n_neighbors=neighbors,
         n_kernels=_read_count(args, given["n_kernels"], "n_kernels"),
         relative=None if relative is None else args.probability(relative, "relative"),
+        weight_bound=_read_number(args, given["weight_bound"], "weight_bound", 1.0),
+        slack=_read_number(args, given["slack"], "slack", 0.0),
         normalize=args.flag(normalize, "normalize"),
         flatten=args.number(
             flatten, "flatten", "a number from 0 to 1", low=0.0, high=1.0
@@ -215,15 +237,44 @@ def read_ratio_options(
 
 
 def _read_grid(
-    args: Arguments, value: Any, option: str, *, only_one: bool = False
+    args: Arguments,
+    value: Any,
+    option: str,
+    *,
+    only_one: bool = False,
+    zero: bool = False,
 ) -> FloatArray | None:
     if value is None:
         return None
     must = "a number from 1e-12 to 1e12" + ("" if only_one else ", or several")
+    if zero and is_single(value) and value == 0.0:
+        return np.zeros(1)
     numbers = args.numbers(value, option, must, low=1e-12, high=1e12)
     if numbers.size == 0 or (only_one and numbers.size > 1):
         args.invalid(option, must, f"{numbers.size} numbers")
     return numbers
+
+
+def _read_number(args: Arguments, value: Any, option: str, low: float) -> float | None:
+    if value is None:
+        return None
+    must = f"a number from {low:g} to 1e12, or None"
+    return args.number(value, option, must, low=low, high=1e12)
+
+
+_MOST_LAYERS = 8
+
+
+def read_layers(args: Arguments, value: Any, option: str) -> tuple[int, ...] | None:
+    """Return the units of each hidden layer, from a number or several."""
+    if value is None:
+        return None
+    if not isinstance(value, tuple | list):
+        return (args.count(value, option, low=1, high=LARGEST_LAYER),)
+    if not 1 <= len(value) <= _MOST_LAYERS:
+        must = f"an integer, or one for each of 1 to {_MOST_LAYERS} hidden layers"
+        args.invalid(option, must, describe(value))
+    return tuple(args.count(v, option, low=1, high=LARGEST_LAYER) for v in value)
 
 
 def _read_count(args: Arguments, value: Any, option: str) -> int | None:

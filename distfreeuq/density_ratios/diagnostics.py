@@ -34,6 +34,11 @@ def support_text(uncovered: float) -> str:
     )
 
 
+def support_notes(uncovered: float | None) -> list[tuple[str, str]]:
+    """Return the note with that sentence; none where it is not known."""
+    return [] if uncovered is None else [("Support", support_text(uncovered))]
+
+
 @register("auc")
 @dataclass(frozen=True, slots=True)
 class Auc:

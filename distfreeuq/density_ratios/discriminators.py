@@ -25,6 +25,7 @@ from distfreeuq.density_ratios.cross_fitting import (
     Folds,
     RatioEstimate,
     fit_inverse_temperature,
+    least_squares_inverse_temperature,
 )
 
 _MOST_LOG_ODDS = 700.0  # whose exponential is finite
@@ -89,13 +90,17 @@ class DiscriminatorRatio:
 
 
 def cross_fit(
-    learner: Learner, is_target: BoolArray, folds: Folds, calibrate: bool
+    learner: Learner,
+    is_target: BoolArray,
+    folds: Folds,
+    calibrate: bool,
+    loss: str = "nll",
 ) -> RatioEstimate:
     """Return the ratio by a fit on all rows, and every row's by fits without it.
 
     With `calibrate`, each round fits on some folds, takes its temperature from the
     next, and weights one that neither has seen. The fit on all rows takes its own
-    temperature from all rounds' held-out log-ratios.
+    temperature from all rounds' held-out log-ratios. `loss` is what it minimises.
     """
     log_ratio, tempered = np.empty(is_target.size), np.empty(is_target.size)
     rounds = list(folds.rounds(calibrate))
@@ -103,26 +108,27 @@ def cross_fit(
     for fold, column in zip(rounds, log_odds.T, strict=True):
         values = column + _log_prior(is_target, fold.fit)
         values = np.clip(values, -_MOST_LOG_ODDS, _MOST_LOG_ODDS)
-        beta = _inverse_temperature(values, is_target, fold.calibrate)
+        beta = _inverse_temperature(values, is_target, fold.calibrate, loss)
         log_ratio[fold.held_out] = values[fold.held_out]
         tempered[fold.held_out] = beta * values[fold.held_out]
     all_rows = np.ones(is_target.size, dtype=bool)
     beta = 1.0
     if calibrate:
-        beta = _inverse_temperature(log_ratio, is_target, all_rows)
+        beta = _inverse_temperature(log_ratio, is_target, all_rows, loss)
     model = DiscriminatorRatio(learner.fit_all(), _log_prior(is_target, all_rows), beta)
     ratio = _exponential(tempered)
     return RatioEstimate(model, ratio[~is_target], ratio[is_target])
 
 
 def _inverse_temperature(
-    log_ratio: FloatArray, is_target: BoolArray, rows: BoolArray
+    log_ratio: FloatArray, is_target: BoolArray, rows: BoolArray, loss: str
 ) -> float:
     if not rows.any():
         return 1.0
-    return fit_inverse_temperature(
-        log_ratio[rows & ~is_target], log_ratio[rows & is_target]
-    )
+    of_both = log_ratio[rows & ~is_target], log_ratio[rows & is_target]
+    if loss == "brier":
+        return least_squares_inverse_temperature(*of_both)
+    return fit_inverse_temperature(*of_both)
 
 
 def _log_prior(is_target: BoolArray, rows: BoolArray) -> float:

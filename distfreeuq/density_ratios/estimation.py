@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from distfreeuq._base.arguments import Arguments
@@ -51,11 +52,14 @@ def density_ratio(
     clip: Any = None,
     n_folds: int = 5,
     ridge: ArrayLike | None = None,
-    n_hidden: int | None = None,
+    n_hidden: int | Sequence[int] | None = None,
+    loss: str | None = None,
     n_neighbors: int | None = None,
     n_kernels: int | None = None,
     bandwidth: ArrayLike | None = None,
     relative: float | None = None,
+    weight_bound: float | None = None,
+    slack: float | None = None,
     rng: RandomState = None,
     progress: bool = False,
 ) -> DensityRatioResult:
@@ -69,10 +73,11 @@ def density_ratio(
         Features of the target rows.
     method : str or object, default "logistic"
         A discriminator, "logistic" (ridge regression on standardised features), "mlp"
-        (a network with one hidden layer) or any object with ``fit(x, y)`` and
-        ``predict_proba(x)`` (fitted to y = 0 for source and 1 for target, in deep
-        copies); or, for few features, "knn" (nearest neighbours), "ulsif", "rulsif"
-        (least squares with Gaussian kernels) or "kliep" (their maximum likelihood).
+        (a network) or any object with ``fit(x, y)`` and ``predict_proba(x)`` (fitted to
+        y = 0 for source and 1 for target, in deep copies); or, for few features, "knn"
+        (nearest neighbours), "ulsif", "rulsif" (least squares with Gaussian kernels),
+        "kliep" (their maximum likelihood) or "kmm" (kernel mean matching [4]_: weights
+        of the source rows, and of no others).
     calibrate : bool, default True
         Fit a temperature to held-out rows of each discriminator [2]_. The other methods
         have none.
@@ -89,9 +94,14 @@ def density_ratio(
     ridge : float, or array_like of values to choose from
         "logistic" (default 1): half the factor of the squared coefficients beside the
         sum of the log losses. "ulsif" and "rulsif": to choose from by leave-one-out,
-        by default 9 values from 0.001 to 10.
-    n_hidden : int, optional
-        Hidden units of "mlp"; by default 32.
+        by default 9 values from 0.001 to 10. "kmm" (default 1): what is added to the
+        kernel's diagonal; 0 is as published.
+    n_hidden : int or sequence of int, optional
+        Hidden units of "mlp", by default 32; of each layer, if there are several:
+        ``(16, 16)`` is a network with two hidden layers, as in [1]_.
+    loss : {"nll", "brier"}, optional
+        What "mlp" and its temperature minimise: the log loss, or the squared error of
+        P(target | x), as in [2]_. By default "nll".
     n_neighbors : int, optional
         Neighbours that "knn" counts; by default the square root of the number of source
         rows.
@@ -100,9 +110,15 @@ def density_ratio(
         random; by default 100.
     bandwidth : float, or array_like of values to choose from
         Standard deviations of these kernels, on standardised features; by default 9
-        values from a tenth to three times the median distance.
+        values from a tenth to three times the median distance. "kmm" takes one, by
+        default the median distance: it has no rows held out to choose by.
     relative : float, optional
         Share of the target in the denominator of "rulsif", by default 0.1.
+    weight_bound : float, optional
+        Largest weight of "kmm" before all are normalised, by default 1000 as in [4]_.
+    slack : float, optional
+        By how much the mean weight of "kmm" may differ from one before they are
+        normalised, by default 1 - n_source ** -0.5 as in [4]_.
     rng : seed, Generator or None
         Deals the folds, draws kernels and initialises networks.
     progress : bool, default False
@@ -133,6 +149,14 @@ def density_ratio(
     limited to [1/n_target, n_source], flattened, clipped, and normalised; the summary
     shows the effect of each step.
 
+    Kernel mean matching is the exception to all this: it weights the very rows that it
+    has seen, holds none out, and has no ratio anywhere else, so that ``weight`` refuses
+    new rows and there is no AUC [3]_. Its matrix takes 8 n_source^2 bytes (0.8 GB for
+    10 000 rows, the most that it accepts). As published, without a ridge, its exact
+    solution follows every accident of the two samples: few rows get nearly all the
+    weight. The default ridge adds to the squared distance of the means about what
+    independent rows add to it by chance.
+
     References
     ----------
     .. [1] Pampari and Ermon (2020), "Unsupervised calibration under covariate shift",
@@ -142,6 +166,8 @@ def density_ratio(
     .. [3] Kanamori, Hido and Sugiyama (2009), JMLR 10 (uLSIF); Yamada, Suzuki,
        Kanamori, Hachiya and Sugiyama (2011), NIPS (RuLSIF); Sugiyama et al. (2008),
        Annals of the Institute of Statistical Mathematics 60 (KLIEP).
+    .. [4] Huang, Smola, Gretton, Borgwardt and Schoelkopf (2007), "Correcting sample
+       selection bias by unlabeled data", NIPS 19.
 
     Examples
     --------
@@ -168,10 +194,13 @@ def density_ratio(
         n_folds=n_folds,
         ridge=ridge,
         n_hidden=n_hidden,
+        loss=loss,
         n_neighbors=n_neighbors,
         n_kernels=n_kernels,
         bandwidth=bandwidth,
         relative=relative,
+        weight_bound=weight_bound,
+        slack=slack,
         progress=progress,
     )
     return fit_density_ratio(samples, options, rng)
@@ -195,8 +224,11 @@ def fit_density_ratio(
         clip=options.clip,
         normalize=options.normalize,
     )
-    uncovered = uncovered_share(found.source_ratio, found.target_ratio)
     source_weight = conditioning.weights(found.source_ratio)
+    uncovered, auc = None, None
+    if options.name != "kmm":
+        uncovered = uncovered_share(found.source_ratio, found.target_ratio)
+        auc = auc_interval(found.source_ratio, found.target_ratio, cross_fitted=True)
     result = DensityRatioResult(
         method=options.name,
         model=found.model,
@@ -206,7 +238,7 @@ def fit_density_ratio(
         target_ratio=read_only(found.target_ratio),
         conditioning=conditioning,
         held_out=options.held_out,
-        auc=auc_interval(found.source_ratio, found.target_ratio, cross_fitted=True),
+        auc=auc,
         uncovered=uncovered,
         features=samples.features,
         notes=(*found.notes, *_mean_note(found.source_ratio)),
@@ -228,8 +260,8 @@ def _mean_note(source_ratio: FloatArray) -> list[str]:
     ]
 
 
-def _warn(uncovered: float, ess: float, n_source: int) -> None:
-    if uncovered >= _UNCOVERED:
+def _warn(uncovered: float | None, ess: float, n_source: int) -> None:
+    if uncovered is not None and uncovered >= _UNCOVERED:
         warn_user(
             support_text(uncovered)
             + " No weights can stand in for the rows that are missing there.",

@@ -8,6 +8,11 @@ from distfreeuq.density_ratios.cross_fitting import RatioEstimate, deal
 from distfreeuq.density_ratios.data import RatioOptions, Samples
 from distfreeuq.density_ratios.discriminators import Learner, UserLearner, cross_fit
 from distfreeuq.density_ratios.gaussian_kernels import kernel_rows
+from distfreeuq.density_ratios.kernel_mean_matching import (
+    RIDGE,
+    WEIGHT_BOUND,
+    fit_matched_means,
+)
 from distfreeuq.density_ratios.kliep import fit_kliep
 from distfreeuq.density_ratios.logistic_discriminator import LogisticLearner
 from distfreeuq.density_ratios.nearest_neighbors import fit_neighbors
@@ -15,7 +20,7 @@ from distfreeuq.density_ratios.network_discriminator import NetworkLearner
 from distfreeuq.density_ratios.ulsif import fit_least_squares
 
 _DEFAULT_RIDGE = 1.0
-_DEFAULT_HIDDEN = 32
+_DEFAULT_HIDDEN = (32,)
 _DEFAULT_KERNELS = 100
 _DEFAULT_RELATIVE = 0.1
 
@@ -30,6 +35,17 @@ def estimate(
     source, target = samples.source, samples.target
     if options.name == "knn":
         return fit_neighbors(source, target, options.n_neighbors)
+    if options.name == "kmm":
+        penalty, width = options.ridge, options.bandwidth
+        bound = options.weight_bound
+        return fit_matched_means(
+            source,
+            target,
+            bandwidth=None if width is None else float(width[0]),
+            ridge=RIDGE if penalty is None else float(penalty[0]),
+            weight_bound=WEIGHT_BOUND if bound is None else bound,
+            slack=options.slack,
+        )
     folds = deal(source.shape[0], target.shape[0], options.n_folds, deal_rng)
     if options.name in ("ulsif", "rulsif", "kliep"):
         n_kernels = options.n_kernels or _DEFAULT_KERNELS
@@ -51,9 +67,16 @@ def estimate(
     if options.estimator is not None:
         learner = UserLearner(pooled, is_target, options.estimator, options.progress)
     elif options.name == "mlp":
-        n_hidden = options.n_hidden or _DEFAULT_HIDDEN
-        learner = NetworkLearner(pooled, is_target, n_hidden, fit_rng, options.progress)
+        learner = NetworkLearner(
+            pooled,
+            is_target,
+            options.n_hidden or _DEFAULT_HIDDEN,
+            options.loss or "nll",
+            fit_rng,
+            options.progress,
+        )
     else:
         ridge = _DEFAULT_RIDGE if options.ridge is None else float(options.ridge[0])
         learner = LogisticLearner(pooled, is_target, ridge)
-    return cross_fit(learner, is_target, folds, options.calibrate)
+    loss = options.loss or "nll"
+    return cross_fit(learner, is_target, folds, options.calibrate, loss)

@@ -1,4 +1,4 @@
-"""A network with one hidden layer that tells target rows from source rows."""
+"""A network that tells target rows from source rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ class NetworkLearner:
     x : ndarray (n, d)
         Source rows, then target rows.
     is_target : ndarray (n,)
-    n_hidden : int
+    n_hidden : tuple of int
+        Units of each hidden layer.
+    loss : {"nll", "brier"}
     rng : Generator
     progress : bool
         Show a progress bar.
@@ -30,12 +32,14 @@ class NetworkLearner:
         self,
         x: FloatMatrix,
         is_target: BoolArray,
-        n_hidden: int,
+        n_hidden: tuple[int, ...],
+        loss: str,
         rng: np.random.Generator,
         progress: bool,
     ) -> None:
         self.x, self.labels = x, is_target.astype(np.int64)
-        self.n_hidden, self.rng, self.progress = n_hidden, rng, progress
+        self.n_hidden, self.loss = n_hidden, loss
+        self.rng, self.progress = rng, progress
 
     def fit_all(self) -> Network:
         """Return the fit on all rows."""
@@ -53,4 +57,5 @@ class NetworkLearner:
             n_outputs=2,
             n_hidden=self.n_hidden,
             rng=self.rng,
+            loss=self.loss,
         ).network

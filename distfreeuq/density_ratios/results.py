@@ -14,7 +14,9 @@ from distfreeuq._base.stored_state import (
     State,
     column_names,
     floats,
+    maybe,
     part,
+    part_or_none,
     proportion,
     require,
     several,
@@ -29,6 +31,7 @@ from distfreeuq.density_ratios.discriminators import (
     UserDiscriminator,
 )
 from distfreeuq.density_ratios.gaussian_kernels import KernelRatio
+from distfreeuq.density_ratios.kernel_mean_matching import MatchedMeans
 from distfreeuq.density_ratios.nearest_neighbors import NeighborRatio
 from distfreeuq.density_ratios.weight_pipeline import STAGES, Conditioning
 from distfreeuq.guarantees import NoGuarantee
@@ -58,18 +61,20 @@ class DensityRatioResult(Result):
     source_weight : ndarray (n_source,)
         Weights of the source rows, each by a fit that has not seen the row.
     target_weight : ndarray (n_target,)
-        The same for the target rows: for diagnostics, not for weighting.
+        The same for the target rows: for diagnostics, not for weighting. NaN for kernel
+        mean matching.
     source_ratio, target_ratio : ndarray
         Estimated ratios of the same rows before conditioning.
     conditioning : Conditioning
         How ratios become weights.
     held_out : str
-        How rows were kept from the fits that weight them.
-    auc : Auc
-        How well held-out ratios tell target from source rows.
-    uncovered : float
+        How rows were kept from the fits that weight them; empty where they were not.
+    auc : Auc or None
+        How well held-out ratios tell target from source rows; None for kernel mean
+        matching, which has no ratio at target rows.
+    uncovered : float or None
         Share of target rows where the source has almost no data: the ratio, scaled to
-        mean one on the source, exceeds 20.
+        mean one on the source, exceeds 20. None where `auc` is.
     features : sequence
         Names of the columns of x.
     notes : tuple of str
@@ -97,23 +102,23 @@ class DensityRatioResult(Result):
     target_ratio: FloatArray
     conditioning: Conditioning
     held_out: str
-    auc: Auc
-    uncovered: float
+    auc: Auc | None
+    uncovered: float | None
     features: Classes
     notes: tuple[str, ...]
     guarantee: NoGuarantee
 
     _state: ClassVar[State] = {
         "method": text(),
-        "model": part(DiscriminatorRatio, KernelRatio, NeighborRatio),
+        "model": part(DiscriminatorRatio, KernelRatio, NeighborRatio, MatchedMeans),
         "source_weight": floats("n", low=0.0, high=_LARGEST, nan=False),
-        "target_weight": floats("m", low=0.0, high=_LARGEST, nan=False),
+        "target_weight": floats("m", low=0.0, high=_LARGEST),
         "source_ratio": floats("n", low=0.0, high=_LARGEST, nan=False),
-        "target_ratio": floats("m", low=0.0, high=_LARGEST, nan=False),
+        "target_ratio": floats("m", low=0.0, high=_LARGEST),
         "conditioning": part(Conditioning),
         "held_out": text(),
-        "auc": part(Auc),
-        "uncovered": proportion(),
+        "auc": part_or_none(Auc),
+        "uncovered": maybe(proportion()),
         "features": column_names("d"),
         "notes": several(text()),
         "guarantee": part(NoGuarantee),
@@ -121,6 +126,12 @@ class DensityRatioResult(Result):
 
     def _validate_state(self) -> None:
         require(self.model.n_features == len(self.features), "a model of the features")
+        matched = isinstance(self.model, MatchedMeans)
+        known = self.auc is not None and self.uncovered is not None
+        numbers = np.isnan(self.target_weight) | np.isnan(self.target_ratio)
+        has_all = known and not numbers.any()
+        has_none = self.auc is None and self.uncovered is None and numbers.all()
+        require(has_none if matched else has_all, "ratios at target rows")
 
     def __repr__(self) -> str:
         """Return one line."""
@@ -183,7 +194,7 @@ class DensityRatioResult(Result):
         """Weights of new rows, shape (n,), by the fit on all rows.
 
         On the scale of `source_weight`. For the source rows themselves use that: this
-        fit has seen them.
+        fit has seen them. Kernel mean matching has no weights but those.
 
         Parameters
         ----------
@@ -243,6 +254,10 @@ def weights_by_ratio(
     ratio: DensityRatioResult, args: Arguments, features: ArrayLike, parameter: str
 ) -> FloatArray:
     """Return the weights (n,) of rows that a function was given as `parameter`."""
+    if isinstance(ratio.model, MatchedMeans):
+        must = "the source rows of the fit, whose weights are in source_weight"
+        got = "others, at which kernel mean matching has no ratio"
+        args.invalid(parameter, must, got)
     rows = read_new_rows(args, features, parameter, ratio.features)
     return ratio.conditioning.weights(ratio.model.ratio(rows))
 

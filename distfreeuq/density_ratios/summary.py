@@ -8,13 +8,15 @@ import numpy as np
 
 from distfreeuq._base import printing
 from distfreeuq._base.printing import Table, class_name, interval, number, upper
-from distfreeuq.density_ratios.diagnostics import support_text
+from distfreeuq._numerics.networks import Network
+from distfreeuq.density_ratios.diagnostics import support_notes
 from distfreeuq.density_ratios.discriminators import DiscriminatorRatio
 from distfreeuq.density_ratios.logistic_discriminator import LinearDiscriminator
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
+    from distfreeuq.density_ratios.diagnostics import Auc
     from distfreeuq.density_ratios.results import DensityRatioResult
 
 _SIZES = ("mean", "smallest", "largest")
@@ -26,16 +28,20 @@ _TITLES = {
     "ulsif": "least squares (uLSIF)",
     "rulsif": "relative least squares (RuLSIF)",
     "kliep": "Kullback-Leibler importance estimation (KLIEP)",
+    "kmm": "kernel mean matching (KMM)",
 }
 
 
 def summarize_density_ratio(result: DensityRatioResult) -> Summary:
     """Return what was estimated, what conditioning did, and how far to trust it."""
     by = _TITLES.get(result.method, result.method)
+    layers = _hidden_layers(result)
+    if len(layers) > 1:
+        by = f"a network with {len(layers)} hidden layers"
     tables = [_effects(result), _divergences(result), *_coefficients(result)]
     notes = [
         ("Weights", _order(result)),
-        ("Support", support_text(result.uncovered)),
+        *support_notes(result.uncovered),
         *(("Note", note) for note in result.notes),
     ]
     return printing.summarize(
@@ -47,13 +53,15 @@ def summarize_density_ratio(result: DensityRatioResult) -> Summary:
 
 
 def _facts(result: DensityRatioResult) -> list[tuple[str, str]]:
-    auc = result.auc
     facts = [
         ("Source rows", str(result.n_source)),
         ("Target rows", str(result.n_target)),
         ("Features", str(len(result.features))),
-        ("Weights held out by", result.held_out),
+        *([("Weights held out by", result.held_out)] if result.held_out else []),
     ]
+    layers = _hidden_layers(result)
+    if layers:
+        facts.append(("Hidden units", ", ".join(map(str, layers))))
     if isinstance(result.model, DiscriminatorRatio):
         beta = result.model.inverse_temperature
         facts.append(("Temperature", number(1.0 / beta if beta > 0.0 else np.inf, 3)))
@@ -64,8 +72,22 @@ def _facts(result: DensityRatioResult) -> list[tuple[str, str]]:
         ("Effective sample size", f"{result.ess:.1f}"),
         ("Largest share of a row", f"{100.0 * result.largest_share:.2f}%"),
         ("Bound U on weights", upper(result.upper, 2)),
-        ("AUC target/source", f"{auc.estimate:.3f} {interval(auc.low, auc.high, 3)}"),
+        *area_facts(result.auc),
     ]
+
+
+def area_facts(auc: Auc | None) -> list[tuple[str, str]]:
+    """Return the area under the curve, if there is one, for a header."""
+    if auc is None:
+        return []
+    text = f"{auc.estimate:.3f} {interval(auc.low, auc.high, 3)}"
+    return [("AUC target/source", text)]
+
+
+def _hidden_layers(result: DensityRatioResult) -> tuple[int, ...]:
+    """Return the units of a network's hidden layers; none without a network."""
+    network = getattr(result.model, "discriminator", None)
+    return network.parameters.n_hidden if isinstance(network, Network) else ()
 
 
 def _effects(result: DensityRatioResult) -> Table:

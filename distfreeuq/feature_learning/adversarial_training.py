@@ -15,9 +15,10 @@ import numpy as np
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._numerics.networks import (
     Adam,
+    Masks,
     Parameters,
     backward,
-    dropout_mask,
+    dropout_masks,
     forward,
     initial_parameters,
     minibatches,
@@ -57,22 +58,22 @@ def adversarial_gradients(
     labels: IntArray,
     target: FloatMatrix,
     reversal: float,
-    mask: FloatMatrix | None = None,
+    masks: Masks | None = None,
 ) -> AdversarialStep:
     """Return both losses on these rows, and what each network is to descend.
 
-    `mask` is the dropout of the discriminator's hidden units, source rows first.
+    `masks` are the dropout of the discriminator's hidden units, source rows first.
     """
     n = source.shape[0]
     x = np.concatenate([source, target])
-    features, outputs = forward(classifier, x)
+    [features], outputs = forward(classifier, x)
     error = np.zeros_like(outputs)
     of_labels, error[:n] = softmax_loss(outputs[:n], labels, np.full(n, 1.0 / n))
     of_domains, down, at_features = discriminator_gradients(
-        discriminator, features, n, mask
+        discriminator, features, n, masks
     )
     at_features *= -reversal
-    up, _ = backward(classifier, x, features, error, at_hidden=at_features)
+    up, _ = backward(classifier, x, [features], error, at_hidden=at_features)
     return AdversarialStep(of_labels, of_domains, up, down)
 
 
@@ -80,13 +81,13 @@ def discriminator_gradients(
     discriminator: Parameters,
     features: FloatMatrix,
     n_source: int,
-    mask: FloatMatrix | None = None,
+    masks: Masks | None = None,
 ) -> tuple[float, Parameters, FloatMatrix]:
     """Return the discriminator's loss, and its gradient in parameters and features."""
-    hidden, outputs = forward(discriminator, features, mask)
+    units, outputs = forward(discriminator, features, masks)
     domains, weights = domain_rows(n_source, features.shape[0])
     loss, error = softmax_loss(outputs, domains, weights)
-    gradient, at_units = backward(discriminator, features, hidden, error, mask=mask)
+    gradient, at_units = backward(discriminator, features, units, error, masks=masks)
     return loss, gradient, at_units @ discriminator.hidden_weight.T
 
 
@@ -150,9 +151,9 @@ class AdversarialTraining:
     def losses(self) -> tuple[float, float]:
         """Return the classifier's and the discriminator's mean loss on all rows."""
         n = self._source.shape[0]
-        features, outputs = forward(self.classifier, self._source)
+        [features], outputs = forward(self.classifier, self._source)
         of_labels, _ = softmax_loss(outputs, self._labels, np.full(n, 1.0 / n))
-        both = np.concatenate([features, forward(self.classifier, self._target)[0]])
+        both = np.concatenate([features, *forward(self.classifier, self._target)[0]])
         _, domain_outputs = forward(self.discriminator, both)
         of_domains, _ = softmax_loss(domain_outputs, *domain_rows(n, both.shape[0]))
         return of_labels, of_domains
@@ -166,22 +167,21 @@ class AdversarialTraining:
             self._labels[s],
             self._target[t],
             reversal,
-            self._mask(s.size + t.size),
+            self._masks(s.size + t.size),
         )
         self._discriminator_adam.step(step.discriminator)
         self._classifier_adam.step(step.classifier)
 
     def _discriminator_step(self, s: IntArray, t: IntArray) -> None:
         x = np.concatenate([self._source[s], self._target[t]])
-        features, _ = forward(self.classifier, x)
+        [features], _ = forward(self.classifier, x)
         _, gradient, _ = discriminator_gradients(
-            self.discriminator, features, s.size, self._mask(x.shape[0])
+            self.discriminator, features, s.size, self._masks(x.shape[0])
         )
         self._discriminator_adam.step(gradient)
 
-    def _mask(self, n: int) -> FloatMatrix | None:
-        shape = (n, self.discriminator.hidden_bias.size)
-        return dropout_mask(shape, self._options.dropout, self._rng)
+    def _masks(self, n: int) -> Masks | None:
+        return dropout_masks(self.discriminator, n, self._options.dropout, self._rng)
 
     def _batches(self, n: int, n_batches: int) -> list[IntArray]:
         """Return as many minibatches as asked, going through the rows repeatedly."""

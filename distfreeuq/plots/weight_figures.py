@@ -94,13 +94,14 @@ def density_ratio_weights(
     -----
     Every row's weight is by a fit that has not seen it. If the weights are right, the
     target's bar at weight w is w times the source's: target rows far to the right of
-    all source rows are where no reweighting can help.
+    all source rows are where no reweighting can help. Kernel mean matching has seen the
+    source rows, and has no weights of target rows.
     """
     args = Arguments("density_ratio_weights")
     figure_arguments.result(args, fit, "fit", "DensityRatioResult")
     n_bins = args.count(n_bins, "n_bins", low=1, high=MOST_BARS)
     frame = fit.to_frame()
-    logs = np.log10(frame["weight"].to_numpy())
+    logs = np.log10(frame["weight"].dropna().to_numpy())
     low, high = min(-0.5, float(logs.min())), max(0.5, float(logs.max()))
     edges = 10.0 ** np.linspace(low, high, n_bins + 1)
     ax = new_axes(ax)
@@ -108,7 +109,9 @@ def density_ratio_weights(
         ("source", BLUE, {"alpha": 0.6}),
         ("target", ORANGE, {"histtype": "step", "linewidth": 1.8}),
     ):
-        values = frame["weight"][frame["sample"] == sample].to_numpy()
+        values = frame["weight"][frame["sample"] == sample].dropna().to_numpy()
+        if values.size == 0:  # kernel mean matching has none of target rows
+            continue
         share = np.full(values.size, 1.0 / values.size)
         ax.hist(
             np.clip(values, edges[0], edges[-1]),
@@ -122,10 +125,11 @@ def density_ratio_weights(
     log_scale(ax, "x")
     ax.set_xlabel("weight (dashed: no shift)")
     ax.set_ylabel("share of the sample's rows")
+    area = "" if fit.auc is None else f", AUC {fit.auc.estimate:.2f}"
     legend_above(
         ax,
         f"Density ratio ({fit.method}): {fit.n_source} source rows worth "
-        f"{fit.ess:.0f}, AUC {fit.auc.estimate:.2f}",
+        f"{fit.ess:.0f}{area}",
     )
     return ax
 

@@ -42,8 +42,11 @@ def results() -> dict[str, Any]:
     known = dfu.label_weights(prior, [0.4, 0.3, 0.3])
     ratios = {
         name: dfu.density_ratio(X, X_TARGET, method=name, rng=0)
-        for name in ("logistic", "mlp", "knn", "ulsif", "rulsif", "kliep")
+        for name in ("logistic", "mlp", "knn", "ulsif", "rulsif", "kliep", "kmm")
     }
+    ratios["mlp-deep"] = dfu.density_ratio(
+        X, X_TARGET, method="mlp", n_hidden=(4, 3), rng=0
+    )
     sets = split.predict(PROBS[:9])
     found: dict[str, Any] = {
         "sets-of-frame": split.predict(pd.DataFrame(PROBS[:3], index=["a", "b", "c"])),
@@ -210,7 +213,7 @@ def numbers_of(fit: Any) -> dict[str, Any]:
         takes_probs = "binning" in fit.method
         rows = X if fit.feature_map is not None else PROBS if takes_probs else LOGITS
         found["predict"] = fit.predict(rows)
-    elif isinstance(fit, dfu.DensityRatioResult):
+    elif isinstance(fit, dfu.DensityRatioResult) and fit.auc is not None:
         found["weight"] = fit.weight(X)
     elif isinstance(fit, dfu.FeatureMapResult):
         found["logits"] = fit.logits(X)

@@ -72,6 +72,7 @@ PARAMETERS: dict[str, Kind] = {
     "map_share": kinds.level,
     "bandwidth": optional(number(0.5, 1.0, [0.5, 2.0], edge=(5e-324, 1e-300, 1e300))),
     "relative": kinds.level_or_none,
+    "slack": kinds.positive_or_none,
     "reversal": kinds.non_negative,
     "dropout": number(0.0, 0.5, edge=(0.0, 0.999999, 1e-300)),
     "stop_below": kinds.level,

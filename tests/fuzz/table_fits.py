@@ -150,8 +150,17 @@ FITS: dict[str, Entry] = {
         0.1,
         {
             "method": choice(
-                "logistic", "logistic", "knn", "knn", "ulsif", "kliep", "logistic"
+                "logistic",
+                "logistic",
+                "knn",
+                "knn",
+                "ulsif",
+                "kliep",
+                "kmm",
+                "mlp",
             ),
+            "loss": choice(None, None, "nll", "brier"),
+            "n_hidden": kinds.effort_of(None, None, 2, (2, 3), ()),
             "calibrate": kinds.flag,
             "ridge": optional(kinds.positive),
             "n_kernels": kinds.effort_of(None, 1, 3),

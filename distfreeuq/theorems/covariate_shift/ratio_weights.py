@@ -315,6 +315,7 @@ def auc_of_own_fit(
         found = fit.auc
         if as_fixed:
             found = auc_interval(fit.source_ratio, fit.target_ratio)
+        assert found is not None
         held[i] = found.low <= 0.5 <= found.high
     return {"holds the AUC": held}
 

@@ -20,6 +20,7 @@ METHODS = {
     "ulsif": "least squares (uLSIF)",
     "rulsif": "relative least squares (RuLSIF)",
     "kliep": "Kullback-Leibler importance estimation (KLIEP)",
+    "kmm": "kernel mean matching (KMM)",
 }
 
 

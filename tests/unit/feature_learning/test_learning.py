@@ -5,7 +5,7 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq._numerics.networks import (
-    dropout_mask,
+    dropout_masks,
     forward,
     initial_parameters,
     softmax_loss,
@@ -39,13 +39,13 @@ def test_gradients_are_those_of_finite_differences(n_classes, dropout):
     labels = rng.integers(0, n_classes, 5)
     classifier = initial_parameters(3, 4, n_classes, rng)
     discriminator = initial_parameters(4, 6, 2, rng)
-    mask = dropout_mask((12, 6), dropout, rng)
+    masks = dropout_masks(discriminator, 12, dropout, rng)
     reversal = 0.7
 
     def losses():
-        features, outputs = forward(classifier, np.vstack([source, target]))
+        [features], outputs = forward(classifier, np.vstack([source, target]))
         of_labels, _ = softmax_loss(outputs[:5], labels, np.full(5, 1 / 5))
-        _, outputs = forward(discriminator, features, mask)
+        _, outputs = forward(discriminator, features, masks)
         domains = np.array([1] * 5 + [0] * 7)
         weights = np.array([0.1] * 5 + [0.5 / 7] * 7)  # half source, half target
         return of_labels, softmax_loss(outputs, domains, weights)[0]
@@ -55,7 +55,7 @@ def test_gradients_are_those_of_finite_differences(n_classes, dropout):
         return of_labels - reversal * of_domains
 
     step = adversarial_gradients(
-        classifier, discriminator, source, labels, target, reversal, mask
+        classifier, discriminator, source, labels, target, reversal, masks
     )
     np.testing.assert_allclose(
         [step.classifier_loss, step.discriminator_loss], losses(), rtol=1e-12
@@ -76,7 +76,7 @@ def test_the_step_of_the_discriminator_alone_is_the_same():
     both = adversarial_gradients(
         classifier, discriminator, source, np.array([0, 1, 0, 1, 1]), target, 1.0
     )
-    features, _ = forward(classifier, np.vstack([source, target]))
+    [features], _ = forward(classifier, np.vstack([source, target]))
     loss, gradient, _ = discriminator_gradients(discriminator, features, 5)
     assert loss == both.discriminator_loss
     for alone, together in zip(gradient, both.discriminator, strict=True):

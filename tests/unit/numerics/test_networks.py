@@ -7,7 +7,7 @@ from distfreeuq._numerics.networks import (
     Adam,
     Parameters,
     backward,
-    dropout_mask,
+    dropout_masks,
     fit_network,
     forward,
     initial_parameters,
@@ -33,20 +33,23 @@ def numerical_gradient(function, array, step=1e-6):
 @pytest.mark.parametrize("loss", ["nll", "brier"])
 @pytest.mark.parametrize("dropout", [0.0, 0.4])
 @pytest.mark.parametrize("n_outputs", [2, 31])
-def test_gradients_are_those_of_finite_differences(loss, dropout, n_outputs):
+@pytest.mark.parametrize("n_hidden", [5, (5, 3), (3, 4, 2)])
+def test_gradients_are_those_of_finite_differences(loss, dropout, n_outputs, n_hidden):
     rng = np.random.default_rng(3)
     x = rng.normal(size=(7, 4))
     labels = rng.integers(0, n_outputs, 7)
     weights = rng.random(7)
-    parameters = initial_parameters(4, 5, n_outputs, rng)
-    mask = dropout_mask((7, 5), dropout, rng)
+    parameters = initial_parameters(4, n_hidden, n_outputs, rng)
+    for bias in parameters[1::2]:  # no unit at its kink, even if all below drop out
+        bias += rng.normal(0.0, 0.1, bias.size)
+    masks = dropout_masks(parameters, 7, dropout, rng)
 
     def value():
-        return softmax_loss(forward(parameters, x, mask)[1], labels, weights, loss)[0]
+        return softmax_loss(forward(parameters, x, masks)[1], labels, weights, loss)[0]
 
-    hidden, outputs = forward(parameters, x, mask)
+    units, outputs = forward(parameters, x, masks)
     error = softmax_loss(outputs, labels, weights, loss)[1]
-    gradient, at_units = backward(parameters, x, hidden, error, mask=mask)
+    gradient, at_units = backward(parameters, x, units, error, masks=masks)
     for analytic, array in zip(gradient, parameters, strict=True):
         numerical = numerical_gradient(value, array)
         np.testing.assert_allclose(analytic, numerical, rtol=1e-6, atol=1e-8)
@@ -76,8 +79,8 @@ def test_losses_of_huge_outputs_are_finite():
 
 
 def test_first_step_of_adam_is_the_learning_rate():
-    parameters = Parameters(*(np.zeros(shape) for shape in ((1, 1), 1, (1, 2), 2)))
-    gradient = Parameters(*(np.full_like(p, -5.0) for p in parameters))
+    parameters = Parameters(np.zeros(shape) for shape in ((1, 1), 1, (1, 2), 2))
+    gradient = Parameters(np.full_like(p, -5.0) for p in parameters)
     Adam(parameters, 0.1).step(gradient)
     for value in parameters:
         np.testing.assert_allclose(value, 0.1, rtol=1e-6)
@@ -90,10 +93,14 @@ def test_an_epoch_has_every_row_once():
 
 
 def test_dropout_keeps_the_mean():
-    mask = dropout_mask((4000, 50), 0.3, np.random.default_rng(0))
-    assert set(np.unique(mask)) == {0.0, 1 / 0.7}
-    assert abs(mask.mean() - 1.0) < 0.01
-    assert dropout_mask((4, 5), 0.0, np.random.default_rng(0)) is None
+    rng = np.random.default_rng(0)
+    parameters = initial_parameters(1, (50, 20), 2, rng)
+    masks = dropout_masks(parameters, 4000, 0.3, rng)
+    assert [mask.shape for mask in masks] == [(4000, 50), (4000, 20)]
+    for mask in masks:
+        assert set(np.unique(mask)) == {0.0, 1 / 0.7}
+        assert abs(mask.mean() - 1.0) < 0.01
+    assert dropout_masks(parameters, 4, 0.0, rng) is None
 
 
 def test_constant_columns_are_only_centred():

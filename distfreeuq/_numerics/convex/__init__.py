@@ -1,0 +1,1 @@
+"""Convex programmes with structure of their own."""
