@@ -163,9 +163,9 @@ def _encode(value: Any, arrays: dict[str, AnyArray], depth: int = 0) -> Any:
         return {"range": [value.start, value.stop, value.step]}
     if depth < _MAX_DEPTH and isinstance(value, tuple):
         return {"tuple": [_encode(item, arrays, depth + 1) for item in value]}
+    if hasattr(value, "_check_savable"):
+        value._check_savable()
     if depth < _MAX_DEPTH and type(value) in _tags:
-        if hasattr(value, "_check_savable"):
-            value._check_savable()
         _check_loadable(value)
         fields = {
             field.name: _encode(getattr(value, field.name), arrays, depth + 1)

@@ -34,9 +34,11 @@ from distfreeuq.assessment.calibration_results import (
 from distfreeuq.assessment.data import read_measures
 from distfreeuq.assessment.measures import Measures
 from distfreeuq.calibration.calibrators import (
+    AnyCalibrator,
     Calibrator,
-    UserCalibrator,
+    fit_calibrator,
     read_calibrator,
+    takes_probs,
 )
 from distfreeuq.calibration.data import (
     CalibrationRows,
@@ -213,7 +215,7 @@ class _Study:
     rows: CalibrationRows
     target: _Labelled | None
     weights: dict[str, FloatArray]
-    calibrators: dict[str, Calibrator | UserCalibrator]
+    calibrators: dict[str, AnyCalibrator]
     sizes: tuple[int, int]
     n_bins: int
     how: Bins
@@ -286,9 +288,7 @@ def _read_weights(
     return weights
 
 
-def _read_calibrators(
-    args: Arguments, value: Any
-) -> dict[str, Calibrator | UserCalibrator]:
+def _read_calibrators(args: Arguments, value: Any) -> dict[str, AnyCalibrator]:
     if isinstance(value, Mapping):
         several = {
             str(name): read_calibrator(args, one, "calibrators")[1]
@@ -395,23 +395,23 @@ def _drawn(args: Arguments, weights: FloatArray, rows: IntArray) -> FloatArray:
 
 def _fit(
     args: Arguments,
-    calibrator: Calibrator | UserCalibrator,
+    calibrator: AnyCalibrator,
     rows: _Labelled,
     weights: FloatArray | None,
 ) -> Callable[[FloatMatrix], FloatMatrix]:
     """Return the fitted map from logits to probabilities."""
+    wants_probs = isinstance(calibrator, Calibrator) and calibrator.takes_probs
+    inputs = _probabilities(rows.logits) if wants_probs else rows.logits
+    checked = make_rows(inputs, rows.labels, weights, range(inputs.shape[1]))
+    options: Any = {}
     if isinstance(calibrator, Calibrator):
-        inputs = _probabilities if calibrator.takes_probs else np.asarray
-        logits = inputs(rows.logits)
-        checked = make_rows(logits, rows.labels, weights, range(logits.shape[1]))
-        fit = calibrator.fit(checked, calibrator.options(checked, {}))
-        return lambda new: fit._predict(inputs(new))
-    result = calibrator(rows.logits, rows.labels, sample_weight=weights)
-    predict = getattr(result, "predict", None)
-    if not callable(predict):
-        must = "functions that return a fit with a method 'predict'"
-        args.invalid("calibrators", must, f"one that returns {type(result).__name__}")
-    return lambda new: np.asarray(predict(new))
+        options = calibrator.options(checked, {})
+    fit = fit_calibrator(args, calibrator, checked, options, weights, "calibrators")
+
+    def predict(new: FloatMatrix) -> FloatMatrix:
+        return fit._predict(_probabilities(new) if takes_probs(fit) else new)
+
+    return predict
 
 
 def _probabilities(logits: FloatMatrix) -> FloatMatrix:

@@ -8,6 +8,7 @@ from distfreeuq.calibration.groupwise import groupwise_calibration
 from distfreeuq.calibration.groupwise_results import GroupwiseResult
 from distfreeuq.calibration.isotonic import IsotonicResult, isotonic_calibration
 from distfreeuq.calibration.logits import to_logits
+from distfreeuq.calibration.own_maps.own_calibrators import OwnCalibrationResult
 from distfreeuq.calibration.platt import PlattResult, platt_scaling
 from distfreeuq.calibration.probability_maps.beta_curves import (
     BetaResult,
@@ -32,6 +33,7 @@ __all__ = [
     "DirichletResult",
     "GroupwiseResult",
     "IsotonicResult",
+    "OwnCalibrationResult",
     "PlattResult",
     "TemperatureResult",
     "VectorResult",

@@ -1,21 +1,36 @@
-"""The calibrators that other procedures fit to rows of their own, by name."""
+"""The calibrators that other procedures fit to rows of their own, by name or given."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeAlias
 
 from distfreeuq._base.arguments import Arguments
+from distfreeuq._base.array_types import FloatArray
+from distfreeuq._base.arrays import describe
 from distfreeuq._base.keyword_options import complete_options
+from distfreeuq.calibration.classwise_temperature import (
+    classwise_temperature_scaling,
+    fit_classwise_temperatures,
+    read_classwise_options,
+)
 from distfreeuq.calibration.data import CalibrationRows
 from distfreeuq.calibration.isotonic import (
+    IsotonicResult,
     fit_isotonic,
     isotonic_calibration,
     read_isotonic_options,
 )
+from distfreeuq.calibration.own_maps.own_calibrators import (
+    OwnCalibrator,
+    is_estimator,
+    read_own,
+)
 from distfreeuq.calibration.platt import fit_platt, platt_scaling, read_platt_options
 from distfreeuq.calibration.probability_maps.beta_curves import (
+    BetaResult,
     beta_calibration,
     fit_beta,
     read_beta_options,
@@ -26,6 +41,7 @@ from distfreeuq.calibration.probability_maps.dirichlet_maps import (
     read_dirichlet_options,
 )
 from distfreeuq.calibration.probability_maps.venn_prediction import (
+    VennAbersResult,
     fit_venn_abers,
     read_venn_abers_options,
     venn_abers,
@@ -42,8 +58,8 @@ from distfreeuq.calibration.vector import (
     vector_scaling,
 )
 
-UserCalibrator = Callable[..., Any]
-"""A user's own function, which is called as `temperature_scaling` is."""
+UserCalibrator = Callable[..., Any] | Any
+"""A user's own function, called as `temperature_scaling` is, or object with fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +76,32 @@ class Calibrator:
         From rows and checked options to the result.
     takes_probs : bool
         Whether the rows hold probabilities rather than logits.
+    preset : mapping
+        Options that came with it, in a ``functools.partial``.
     """
 
     function: Callable[..., CalibrationResult]
     read: Callable[..., Any]
     fit: Callable[[CalibrationRows, Any], CalibrationResult]
     takes_probs: bool = False
+    preset: Mapping[str, Any] = field(default_factory=dict)
 
     def options(self, rows: CalibrationRows, given: Mapping[str, Any]) -> Any:
         """Return checked options for a fit to these rows."""
         shared = ("sample_weight", "classes")
-        options = complete_options(self.function, given, without=shared)
+        wanted = {**self.preset, **given}
+        options = complete_options(self.function, wanted, without=shared)
         return self.read(Arguments(self.function.__name__), rows, **options)
 
 
 CALIBRATORS = {
     "temperature": Calibrator(
         temperature_scaling, read_temperature_options, fit_temperature
+    ),
+    "classwise-temperature": Calibrator(
+        classwise_temperature_scaling,
+        read_classwise_options,
+        fit_classwise_temperatures,
     ),
     "vector": Calibrator(vector_scaling, read_vector_options, fit_vector),
     "platt": Calibrator(platt_scaling, read_platt_options, fit_platt),
@@ -91,14 +116,59 @@ CALIBRATORS = {
 }
 
 
+AnyCalibrator: TypeAlias = Calibrator | OwnCalibrator
+TAKES_PROBS = (IsotonicResult, VennAbersResult, BetaResult)
+"""Maps of probabilities, which take no logits."""
+
+
 def read_calibrator(
     args: Arguments, value: Any, parameter: str = "calibrator"
-) -> tuple[str, Calibrator | UserCalibrator]:
-    """Return a calibrator and its name from either."""
-    if callable(value):
-        for name, known in CALIBRATORS.items():
-            if value is known.function:
-                return name, known
-        return getattr(value, "__name__", type(value).__name__), value
-    name = args.choice(value, parameter, CALIBRATORS)
-    return name, CALIBRATORS[name]
+) -> tuple[str, AnyCalibrator]:
+    """Return a calibrator and its name from a name, a function or an object.
+
+    A function of this package counts as its name, with the options of a
+    ``functools.partial`` of it.
+    """
+    if isinstance(value, str) or not (callable(value) or is_estimator(value)):
+        if not isinstance(value, str):
+            names = ", ".join(repr(name) for name in CALIBRATORS)
+            must = f"one of {names}, a function, or an object with 'fit'"
+            args.invalid(parameter, must, describe(value))
+        name = args.choice(value, parameter, CALIBRATORS)
+        return name, CALIBRATORS[name]
+    whole = isinstance(value, partial) and not value.args
+    function = value.func if isinstance(value, partial) and whole else value
+    for name, known in CALIBRATORS.items():
+        if function is not known.function:
+            continue
+        preset = dict(value.keywords) if isinstance(value, partial) else {}
+        if not {"sample_weight", "classes"} & preset.keys():
+            return name, replace(known, preset=preset)
+    own = read_own(args, value, parameter)
+    return own.name, own
+
+
+def fit_calibrator(
+    args: Arguments,
+    calibrator: AnyCalibrator,
+    rows: CalibrationRows,
+    options: Any,
+    weights: FloatArray | None,
+    parameter: str = "calibrator",
+) -> CalibrationResult:
+    """Fit to rows; `options` are checked ones, or by name for a user's calibrator.
+
+    To that the weights are given as they are, None for none.
+    """
+    if isinstance(calibrator, Calibrator):
+        return calibrator.fit(rows, options)
+    found = calibrator.fit(args, parameter, rows, options, weights)
+    if not isinstance(found, CalibrationResult):
+        must = "a calibrator that returns a CalibrationResult or a map of logits"
+        args.invalid(parameter, must, f"one that returns {type(found).__name__}")
+    return found
+
+
+def takes_probs(fit: CalibrationResult) -> bool:
+    """Return whether a fitted map takes probabilities rather than logits."""
+    return isinstance(getattr(fit, "pooled", fit), TAKES_PROBS)

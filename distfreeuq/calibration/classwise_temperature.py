@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -254,6 +254,42 @@ def classwise_temperature_scaling(
     """
     args = Arguments("classwise_temperature_scaling")
     rows = read_rows(args, logits, labels, sample_weight, classes)
+    options = read_classwise_options(
+        args,
+        rows,
+        gamma=gamma,
+        bounds=bounds,
+        loss=loss,
+        min_rows=min_rows,
+        delta=delta,
+        logit_range=logit_range,
+    )
+    return fit_classwise_temperatures(rows, options)
+
+
+class ClasswiseOptions(NamedTuple):
+    """Checked options of `classwise_temperature_scaling`."""
+
+    gamma: float
+    bounds: tuple[float, float]
+    loss: str
+    min_rows: int
+    delta: float
+    logit_range: float | None
+
+
+def read_classwise_options(
+    args: Arguments,
+    rows: CalibrationRows,
+    *,
+    gamma: Any,
+    bounds: Any,
+    loss: Any,
+    min_rows: Any,
+    delta: Any,
+    logit_range: Any,
+) -> ClasswiseOptions:
+    """Check the options of a fit to these rows, and whether all classes are there."""
     must = "a non-negative number, inf for classes by themselves"
     gamma = args.number(gamma, "gamma", must, low=0.0)
     alpha_bounds = read_alpha_bounds(args, bounds, rows)
@@ -270,18 +306,7 @@ def classwise_temperature_scaling(
         logit_range=read_logit_range(args, logit_range, rows),
     )
     warn_absent(rows, SCALED_ALIKE)
-    return fit_classwise_temperatures(rows, options)
-
-
-class ClasswiseOptions(NamedTuple):
-    """Checked options of `classwise_temperature_scaling`."""
-
-    gamma: float
-    bounds: tuple[float, float]
-    loss: str
-    min_rows: int
-    delta: float
-    logit_range: float | None
+    return options
 
 
 def fit_classwise_temperatures(

@@ -11,13 +11,14 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, BoolArray, IntArray
 from distfreeuq._base.arrays import read_only
-from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.row_groups import in_order
 from distfreeuq._base.user_warnings import listed_warnings, warn_once
 from distfreeuq.calibration.calibrators import (
     Calibrator,
     UserCalibrator,
+    fit_calibrator,
     read_calibrator,
+    takes_probs,
 )
 from distfreeuq.calibration.data import CalibrationRows, read_rows, split_rows
 from distfreeuq.calibration.groupwise_results import (
@@ -27,10 +28,7 @@ from distfreeuq.calibration.groupwise_results import (
     apply_maps,
 )
 from distfreeuq.calibration.guarantees import class_guarantee, no_theorem
-from distfreeuq.calibration.isotonic import IsotonicResult
-from distfreeuq.calibration.probability_maps.beta_curves import BetaResult
-from distfreeuq.calibration.probability_maps.venn_prediction import VennAbersResult
-from distfreeuq.calibration.results import CalibrationResult, change_fields, outcome_of
+from distfreeuq.calibration.results import change_fields, outcome_of
 from distfreeuq.calibration.temperature import TemperatureOptions
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 
@@ -53,10 +51,12 @@ def groupwise_calibration(
 
     Parameters
     ----------
-    calibrator : {"temperature", "vector", "platt", "dirichlet", "isotonic", \
-"venn-abers", "beta"} or callable
-        What to fit in each group: a name, or a function with the signature of
-        `temperature_scaling` that returns a `CalibrationResult`.
+    calibrator : {"temperature", "classwise-temperature", "vector", "platt", \
+"dirichlet", "isotonic", "venn-abers", "beta"}, callable or object
+        What to fit in each group: a name; a function that is called as
+        `temperature_scaling` is, with `sample_weight`, and returns a
+        `CalibrationResult` or a map of logits; or an object with ``fit(logits, labels,
+        sample_weight=)`` and ``predict_proba``.
     logits : array_like (n, K)
         A classifier's logits on rows that it was not fitted on; for isotonic,
         Venn-Abers and beta calibration, probabilities.
@@ -107,9 +107,9 @@ def groupwise_calibration(
     """
     args = Arguments("groupwise_calibration")
     name, chosen = read_calibrator(args, calibrator)
-    takes_probs = not isinstance(chosen, Calibrator) or chosen.takes_probs
+    may_be_probs = not isinstance(chosen, Calibrator) or chosen.takes_probs
     rows = read_rows(
-        args, logits, labels, sample_weight, classes, may_be_probs=takes_probs
+        args, logits, labels, sample_weight, classes, may_be_probs=may_be_probs
     )
     min_rows = args.count(min_rows, "min_rows", low=1)
     if isinstance(groups, str):
@@ -134,15 +134,15 @@ def groupwise_calibration(
     which[own] = np.arange(own.size)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        pooled = _fit(args, chosen, rows, checked)
+        pooled = fit_calibrator(args, chosen, rows, checked, rows.weights)
         fits = tuple(
-            _fit(args, chosen, rows.some(codes == code), checked) for code in own
+            fit_calibrator(args, chosen, part, checked, part.weights)
+            for part in (rows.some(codes == code) for code in own)
         )
     # the results say which groups they were
     warn_once(listed_warnings(caught), "the groups' fits")
     probs = apply_maps(rows.logits, which[codes], fits, pooled)
-    of_probs = isinstance(pooled, IsotonicResult | VennAbersResult | BetaResult)
-    before = rows.logits if of_probs else None
+    before = rows.logits if takes_probs(pooled) else None
     return GroupwiseResult(
         **change_fields(rows, outcome_of(rows, probs), before=before),
         guarantee=_guarantee(rows, counts[own], n_candidates, checked),
@@ -165,28 +165,6 @@ def _has_errors(rows: CalibrationRows, codes: IntArray, n_groups: int) -> BoolAr
         codes, rows.weights * (rows.tops != rows.labels), minlength=n_groups
     )
     return np.asarray((wrong > 0.0) | (wrong.sum() == 0.0))
-
-
-def _fit(
-    args: Arguments,
-    calibrator: Calibrator | UserCalibrator,
-    rows: CalibrationRows,
-    options: Any,
-) -> CalibrationResult:
-    """Fit the calibrator to some of the rows."""
-    if isinstance(calibrator, Calibrator):
-        return calibrator.fit(rows, options)
-    result = calibrator(
-        rows.logits,
-        name_array(rows.classes)[rows.labels],
-        sample_weight=rows.weights,
-        classes=rows.classes,
-        **options,
-    )
-    if not isinstance(result, CalibrationResult):
-        must = "a function that returns a CalibrationResult"
-        args.invalid("calibrator", must, f"one that returns {type(result).__name__}")
-    return result
 
 
 def _guarantee(

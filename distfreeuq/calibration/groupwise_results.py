@@ -124,6 +124,16 @@ class GroupwiseResult(CalibrationResult):
         """
         args = Arguments("GroupwiseResult.predict")
         matrix = read_new_logits(args, logits, self.classes, may_be_probs=True)
+        return self._by_group(args, logits, matrix, groups)
+
+    def _by_group(
+        self,
+        args: Arguments,
+        logits: ArrayLike,
+        matrix: FloatMatrix,
+        groups: ArrayLike | None,
+    ) -> FloatMatrix:
+        """Return the probabilities of rows that are read already."""
         codes, unseen = self._codes(args, logits, matrix, groups)
         if unseen:
             warn_user(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from distfreeuq.calibration.classwise_temperature import ClasswiseTemperatureResult
     from distfreeuq.calibration.groupwise_results import GroupwiseResult
     from distfreeuq.calibration.isotonic import IsotonicResult
+    from distfreeuq.calibration.own_maps.own_calibrators import OwnCalibrationResult
     from distfreeuq.calibration.platt import PlattResult
     from distfreeuq.calibration.probability_maps.beta_curves import BetaResult
     from distfreeuq.calibration.probability_maps.dirichlet_maps import DirichletResult
@@ -142,6 +143,12 @@ def summarize_isotonic(fit: IsotonicResult) -> GuaranteeSummary:
     note = "no standard errors, as isotonic estimates have no normal limit."
     tables = [Table(headers, rows)]
     return _summarize(fit, "Isotonic calibration", [], tables, [("Note", note)])
+
+
+def summarize_own(fit: OwnCalibrationResult) -> GuaranteeSummary:
+    """Return losses before and after."""
+    facts = [("Calibrator", fit.calibrator)]
+    return _summarize(fit, "Calibration by a map of your own", facts, [], [])
 
 
 def summarize_beta(fit: BetaResult) -> GuaranteeSummary:

@@ -24,7 +24,9 @@ from distfreeuq._base.stored_state import (
 )
 from distfreeuq._numerics.sample_weights import effective_sample_size, largest_share
 from distfreeuq.binning.results import BinningResult
+from distfreeuq.calibration.calibrators import takes_probs
 from distfreeuq.calibration.data import read_new_logits
+from distfreeuq.calibration.groupwise_results import GroupwiseResult
 from distfreeuq.calibration.results import CalibrationResult
 from distfreeuq.covariate_shift.bound_estimate import BoundEstimate
 from distfreeuq.covariate_shift.data import WeightsFrom
@@ -38,9 +40,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from statsmodels.iolib.summary import Summary
-
-TAKES_PROBS = ("isotonic", "venn-abers", "beta", "binning")
-"""Calibrators of probabilities rather than logits."""
 
 
 @register("row-use")
@@ -86,8 +85,7 @@ class CovariateShiftCalibrationResult(Result):
     Attributes
     ----------
     calibrator : str
-        "temperature", "platt", "vector", "dirichlet", "isotonic", "venn-abers", "beta"
-        or "binning".
+        Its name: "temperature", "platt" and so on, or that of a calibrator given.
     calibration : CalibrationResult or BinningResult
         The fitted calibrator.
     ratio : DensityRatioResult or None
@@ -135,7 +133,7 @@ class CovariateShiftCalibrationResult(Result):
     guarantee: Guarantee | NoGuarantee
 
     _state: ClassVar[State] = {
-        "calibrator": text("temperature", "platt", "vector", "dirichlet", *TAKES_PROBS),
+        "calibrator": text(),
         "calibration": part(CalibrationResult, BinningResult),
         "ratio": part_or_none(DensityRatioResult),
         "feature_map": part_or_none(FeatureMapResult),
@@ -180,7 +178,7 @@ class CovariateShiftCalibrationResult(Result):
         """Largest part of the total weight that one calibration row carries."""
         return largest_share(self.sample_weight)
 
-    def predict(self, x: ArrayLike) -> FloatMatrix:
+    def predict(self, x: ArrayLike, *, groups: ArrayLike | None = None) -> FloatMatrix:
         """Calibrated probabilities of new target rows, shape (n, K).
 
         Parameters
@@ -188,6 +186,9 @@ class CovariateShiftCalibrationResult(Result):
         x : array_like
             Logits (n, K) of the classifier, columns as in the fit; after feature
             learning, features (n, d).
+        groups : array_like (n,), optional
+            Needed by calibration by groups that was given an array of them, and only
+            then.
         """
         args = Arguments("CovariateShiftCalibrationResult.predict")
         if self.feature_map is None:
@@ -196,7 +197,12 @@ class CovariateShiftCalibrationResult(Result):
             assert self.features is not None
             rows = read_new_rows(args, x, "x", self.features)
             logits = self.feature_map.network.logits(rows)
-        return self.calibration._predict(calibrator_input(self.calibrator, logits))
+        inputs = calibrator_input(self.calibration, logits)
+        if isinstance(self.calibration, GroupwiseResult):
+            return self.calibration._by_group(args, inputs, inputs, groups)
+        if groups is not None:
+            args.invalid("groups", "None: the calibrator has no groups", "an array")
+        return self.calibration._predict(inputs)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the calibrator's own table: parameters, knots or bins.
@@ -233,9 +239,16 @@ class CovariateShiftCalibrationResult(Result):
         return self.calibration.plot(ax=ax)
 
 
-def calibrator_input(calibrator: str, logits: FloatMatrix) -> FloatMatrix:
-    """Return what the calibrator takes: logits, or their softmax in float64."""
-    if calibrator not in TAKES_PROBS:
-        return logits
+def calibrator_input(
+    fit: CalibrationResult | BinningResult, logits: FloatMatrix
+) -> FloatMatrix:
+    """Return what the fitted map takes: logits, or their softmax in float64."""
+    if isinstance(fit, BinningResult) or takes_probs(fit):
+        return as_probabilities(logits)
+    return logits
+
+
+def as_probabilities(logits: FloatMatrix) -> FloatMatrix:
+    """Return the logits' softmax in float64."""
     probs: FloatMatrix = special.softmax(logits.astype("float64", copy=False), axis=1)
     return probs

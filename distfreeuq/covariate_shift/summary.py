@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "temperature": "temperature scaling",
+    "classwise-temperature": "class-wise temperature scaling",
     "platt": "Platt scaling",
     "vector": "vector scaling",
     "dirichlet": "Dirichlet scaling",
@@ -54,7 +55,7 @@ def summarize_calibration(result: CovariateShiftCalibrationResult) -> GuaranteeS
 def _parts(result: CovariateShiftCalibrationResult) -> str:
     parts = ["learnt features"] if result.feature_map is not None else []
     parts += ["weighted rows"] if result.rows.weights_from != "none" else []
-    return ", ".join([*parts, _NAMES[result.calibrator]])
+    return ", ".join([*parts, _NAMES.get(result.calibrator, result.calibrator)])
 
 
 def _facts(result: CovariateShiftCalibrationResult) -> list[tuple[str, str]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
+    Classes,
     FloatArray,
     FloatMatrix,
     IntArray,
@@ -20,14 +21,19 @@ from distfreeuq.binning.data import BinningRows
 from distfreeuq.binning.histogram import fit_histogram
 from distfreeuq.binning.results import BinningResult
 from distfreeuq.binning.settings import read_options
-from distfreeuq.calibration.calibrators import CALIBRATORS
+from distfreeuq.calibration.calibrators import (
+    CALIBRATORS,
+    AnyCalibrator,
+    Calibrator,
+    read_calibrator,
+)
 from distfreeuq.calibration.data import make_rows
+from distfreeuq.calibration.groupwise_results import GroupwiseResult
 from distfreeuq.calibration.results import CalibrationResult
 from distfreeuq.covariate_shift.bound_estimate import estimate_bound
 from distfreeuq.covariate_shift.data import (
     LearntFeatures,
     RowWeights,
-    ShiftedRows,
     learn_features,
     read_mapping,
     read_shifted_rows,
@@ -37,11 +43,12 @@ from distfreeuq.covariate_shift.guarantees import target_guarantee
 from distfreeuq.covariate_shift.results import (
     CovariateShiftCalibrationResult,
     RowUse,
+    as_probabilities,
     calibrator_input,
 )
 from distfreeuq.feature_learning.results import FeatureMapResult
 
-ALL_CALIBRATORS = (*CALIBRATORS, "binning")
+ALL_CALIBRATORS = tuple(dict.fromkeys((*CALIBRATORS, "binning")))
 
 
 def covariate_shift_calibration(
@@ -50,7 +57,7 @@ def covariate_shift_calibration(
     source: ArrayLike | None,
     target: ArrayLike | None,
     *,
-    calibrator: str = "temperature",
+    calibrator: Any = "temperature",
     ratio: Any = "logistic",
     feature_learning: bool | Mapping[str, Any] | FeatureMapResult = False,
     loss: str = "nll",
@@ -77,9 +84,13 @@ def covariate_shift_calibration(
         weights are known.
     target : array_like (m, d)
         Features of unlabelled target rows. None if the weights are known.
-    calibrator : {"temperature", "platt", "vector", "dirichlet", "isotonic", \
-"venn-abers", "beta", "binning"}
-        What is fitted to the weighted rows.
+    calibrator : {"temperature", "classwise-temperature", "platt", "vector", \
+"dirichlet", "isotonic", "venn-abers", "beta", "binning"}, callable or object
+        What is fitted to the weighted rows: a name, a function that is called as
+        `temperature_scaling` is, with `sample_weight`, and returns a fit or a map of
+        logits, or an object with ``fit(logits, labels, sample_weight=)`` and
+        ``predict_proba``. For groups of rows, ``functools.partial(
+        groupwise_calibration, "temperature", groups=...)``.
     ratio : str, object, DensityRatioResult, array_like (n,) or None
         Where the weights w(x) = q(x)/p(x) come from, by default "logistic": a `method`
         of `density_ratio`, its result, known numbers, or nowhere (None: no weights). A
@@ -168,12 +179,12 @@ def covariate_shift_calibration(
     (2000, 2)
     """
     args = Arguments("covariate_shift_calibration")
-    calibrator = args.choice(calibrator, "calibrator", ALL_CALIBRATORS)
+    name, chosen = read_any_calibrator(args, calibrator)
     offset = args.number(offset, "offset", "a non-negative number", low=0.0, high=1e6)
     if upper is not None:
         must = "a number from 1e-100 to 1e100, or None"
         upper = args.number(upper, "upper", must, low=1e-100, high=1e100)
-    options = _read_calibrator_options(args, calibrator, loss, calibrator_options)
+    options = _read_calibrator_options(args, name, loss, calibrator_options)
     rows = read_shifted_rows(args, logits, labels, source, target, classes)
     learnt = learn_features(
         args, rows, feature_learning, ratio, map_share, rng, progress
@@ -181,44 +192,96 @@ def covariate_shift_calibration(
     if learnt.rows.logits is None:
         args.invalid("logits", "given, unless features are learnt", "None")
     weights = weigh_rows(args, learnt.rows, ratio, ratio_options, rng)
-    return fit_weighted(learnt, weights, calibrator, options, offset, upper)
+    request = CalibratorRequest(args, name, chosen, options, offset, upper)
+    return fit_weighted(learnt, weights, request)
+
+
+class CalibratorRequest(NamedTuple):
+    """What is to be fitted to weighted rows.
+
+    Attributes
+    ----------
+    args : Arguments
+        Whose messages name the caller.
+    name : str
+    calibrator : Calibrator, OwnCalibrator or None
+        None for histogram binning.
+    options : dict
+        As given, by name.
+    offset : float
+    upper : float or None
+    """
+
+    args: Arguments
+    name: str
+    calibrator: AnyCalibrator | None
+    options: dict[str, Any]
+    offset: float
+    upper: float | None
+
+
+def read_any_calibrator(
+    args: Arguments, value: Any
+) -> tuple[str, AnyCalibrator | None]:
+    """Return name and calibrator; None for histogram binning."""
+    if isinstance(value, str):
+        name = args.choice(value, "calibrator", ALL_CALIBRATORS)
+        if name == "binning":
+            return name, None
+    return read_calibrator(args, value)
+
+
+def fit_map(
+    request: CalibratorRequest,
+    logits: FloatMatrix,
+    labels: IntArray,
+    weights: FloatArray | None,
+    classes: Classes,
+) -> CalibrationResult | BinningResult:
+    """Fit the calibrator to rows; labels are column numbers, None for no weights."""
+    in_loss = None if weights is None else weights + request.offset
+    chosen, options = request.calibrator, request.options
+    if chosen is None:
+        return _fit_bins(as_probabilities(logits), labels, classes, in_loss, options)
+    wants_probs = isinstance(chosen, Calibrator) and chosen.takes_probs
+    inputs = as_probabilities(logits) if wants_probs else logits
+    rows = make_rows(inputs, labels, in_loss, classes)
+    if isinstance(chosen, Calibrator):
+        return chosen.fit(rows, chosen.options(rows, options))
+    found = chosen.fit(request.args, "calibrator", rows, options, in_loss)
+    if not isinstance(found, CalibrationResult | BinningResult):
+        must = "a calibrator that returns probabilities, or a map to them"
+        request.args.invalid("calibrator", must, repr(found))
+    return found
 
 
 def fit_weighted(
-    learnt: LearntFeatures,
-    weights: RowWeights,
-    calibrator: str,
-    options: dict[str, Any],
-    offset: float,
-    upper: float | None,
+    learnt: LearntFeatures, weights: RowWeights, request: CalibratorRequest
 ) -> CovariateShiftCalibrationResult:
     """Fit the calibrator to weighted rows, and estimate the bound of Park et al."""
     rows = learnt.rows
     assert rows.logits is not None
-    inputs = calibrator_input(calibrator, rows.logits)
-    in_loss = None if weights.source is None else weights.source + offset
-    fit: CalibrationResult | BinningResult
-    if calibrator == "binning":
-        fit = _fit_bins(inputs, rows, in_loss, options)
-    else:
-        chosen = CALIBRATORS[calibrator]
-        calibration_rows = make_rows(inputs, rows.codes, in_loss, rows.classes)
-        checked = chosen.options(calibration_rows, options)
-        fit = chosen.fit(calibration_rows, checked)
+    fit = fit_map(request, rows.logits, rows.codes, weights.source, rows.classes)
+    needs_groups = isinstance(fit, GroupwiseResult) and fit.split is None
     bound = None
-    if weights.source is not None and weights.target is not None:
-        squared_error = _squared_error(fit._predict(inputs), rows.codes)
-        bound = estimate_bound(squared_error, weights.source, weights.target, upper)
+    if weights.source is not None and weights.target is not None and not needs_groups:
+        probs = fit._predict(calibrator_input(fit, rows.logits))
+        bound = estimate_bound(
+            _squared_error(probs, rows.codes),
+            weights.source,
+            weights.target,
+            request.upper,
+        )
     n = rows.codes.size
     return CovariateShiftCalibrationResult(
-        calibrator=calibrator,
+        calibrator=request.name,
         calibration=fit,
         ratio=weights.ratio,
         feature_map=learnt.feature_map,
         sample_weight=read_only(
             np.ones(n) if weights.source is None else weights.source
         ),
-        offset=offset,
+        offset=request.offset,
         rows=RowUse(
             n_calibration=n,
             n_target=weights.n_target,
@@ -229,21 +292,22 @@ def fit_weighted(
         bound=bound,
         classes=rows.classes,
         features=None if learnt.feature_map is None else rows.features,
-        guarantee=target_guarantee(weights.come_from, offset, fit.guarantee),
+        guarantee=target_guarantee(weights.come_from, request.offset, fit.guarantee),
     )
 
 
 def _fit_bins(
     probs: FloatMatrix,
-    rows: ShiftedRows,
+    labels: IntArray,
+    classes: Classes,
     weights: FloatArray | None,
     options: dict[str, Any],
 ) -> BinningResult:
-    if len(rows.classes) > 2:
+    if len(classes) > 2:
         options = {"mode": "top-label", **options}
     binned, settings = read_options(
         Arguments("histogram_binning"),
-        BinningRows(probs, rows.codes, rows.classes, weights),
+        BinningRows(probs, labels, classes, weights),
         **options,
     )
     return fit_histogram(binned, settings)
@@ -257,10 +321,12 @@ def _read_calibrator_options(
     for taken in ("sample_weight", "classes", "loss"):
         if taken in options:
             args.invalid("calibrator_options", f"without {taken!r}", describe(given))
-    if calibrator == "temperature":
+    if loss == "nll":
+        return options
+    if calibrator in ("temperature", "classwise-temperature"):
         return {"loss": loss, **options}
     if loss != "nll":
-        must = "'nll' for every calibrator but the temperature"
+        must = "'nll' for every calibrator but temperatures"
         args.invalid("loss", must, f"{loss!r} with {calibrator!r}")
     return options
 

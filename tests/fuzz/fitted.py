@@ -157,9 +157,35 @@ def ratio(s: Sample) -> Argument:
     return same(chosen(s) if callable(chosen) else chosen)
 
 
+def _equal(new: Any) -> Any:
+    return np.full(np.shape(new), 1.0 / np.shape(new)[1])
+
+
+def _as_it_is(new: Any) -> Any:
+    return new
+
+
+def own_map(logits: Any, labels: Any, sample_weight: Any = None) -> Any:
+    """Calibrate as a user may: the same probabilities for all rows."""
+    return _equal
+
+
+def _wrong_map(logits: Any, labels: Any, sample_weight: Any = None) -> Any:
+    return _as_it_is
+
+
 def calibrator(s: Sample) -> Argument:
-    names = ("temperature", "platt", "vector", "isotonic", dfu.temperature_scaling)
+    names = (
+        "temperature", "platt", "vector", "isotonic", "classwise-temperature",
+        dfu.temperature_scaling, own_map, _wrong_map,
+    )  # fmt: skip
     return same(s.r.choice(names))
+
+
+def any_calibrator(s: Sample) -> Argument:
+    """Return what `covariate_shift_calibration` takes."""
+    names = ("beta", "venn-abers", "binning", "dirichlet")
+    return same(s.r.choice(names)) if s.r.random() < 0.4 else calibrator(s)
 
 
 def calibrators(s: Sample) -> Argument:

@@ -171,15 +171,7 @@ FITS: dict[str, Entry] = {
         0.1,
         {
             "logits": optional(kinds.logits),
-            "calibrator": choice(
-                "temperature",
-                "platt",
-                "vector",
-                "isotonic",
-                "venn-abers",
-                "beta",
-                "binning",
-            ),
+            "calibrator": fitted.any_calibrator,
         },
         heavy=True,
         refuses=PASSED_ON,

@@ -318,7 +318,7 @@ def test_warnings_are_told_once(data):
             {"calibrators": lambda x, y, *, sample_weight: None},
             "calibrators",
             "'predict'",
-            "NoneType",
+            "which returns None",
         ),
         ({"calibration_share": 1.0}, "calibration_share", "in (0, 1)", "1.0"),
         ({"calibration_share": 0}, "calibration_share", "in (0, 1)", "0"),

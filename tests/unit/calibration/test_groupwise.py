@@ -200,7 +200,7 @@ def test_a_group_left_out_for_its_labels_has_its_share_of_delta():
     [
         (
             {"calibrator": "magic"},
-            "'temperature', 'vector', 'platt', 'dirichlet', 'isotonic'",
+            "'classwise-temperature', 'vector', 'platt', 'dirichlet', 'isotonic'",
         ),
         ({"calibrator": lambda *_, **__: 3}, "returns a CalibrationResult"),
         ({"groups": "site"}, "'predicted'"),

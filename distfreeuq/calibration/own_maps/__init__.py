@@ -1,0 +1,1 @@
+"""Calibrators that a user brings along."""
