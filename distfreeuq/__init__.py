@@ -88,7 +88,10 @@ from distfreeuq.conformal import (
 )
 from distfreeuq.covariate_shift import (
     CovariateShiftCalibrationResult,
+    DecisionCalibrationResult,
+    DecisionEvaluation,
     covariate_shift_calibration,
+    decision_calibration,
 )
 from distfreeuq.density_ratios import DensityRatioResult, density_ratio
 from distfreeuq.exceptions import (
@@ -156,6 +159,8 @@ __all__ = [
     "CoverageResult",
     "CoverageTable",
     "CrossConformalResult",
+    "DecisionCalibrationResult",
+    "DecisionEvaluation",
     "DensityRatioResult",
     "DirichletResult",
     "DistFreeError",
@@ -216,6 +221,7 @@ __all__ = [
     "covariate_shift_conformal",
     "coverage_table",
     "cross_conformal",
+    "decision_calibration",
     "density_ratio",
     "dirichlet_scaling",
     "get_num_threads",

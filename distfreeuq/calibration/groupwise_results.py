@@ -177,7 +177,8 @@ class GroupwiseResult(CalibrationResult):
     def to_frame(self) -> pd.DataFrame:
         """Return the groups' own tables below one another, with columns group and n.
 
-        The column pooled marks groups that use the pooled map.
+        A column n of their own is called n_rows. The column pooled marks groups that
+        use the pooled map.
         """
         import pandas as pd
 
@@ -185,7 +186,7 @@ class GroupwiseResult(CalibrationResult):
         for name, n, which in zip(self.names, self.counts, self.which, strict=True):
             pooled = which == POOLED
             fit = self.pooled if pooled else self.fits[which]
-            frame = fit.to_frame()
+            frame = fit.to_frame().rename(columns={"n": "n_rows"})
             frame.insert(0, "group", [name] * len(frame))
             frame.insert(1, "n", n)
             frame["pooled"] = pooled

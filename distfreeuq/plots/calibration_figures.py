@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from distfreeuq.calibration.isotonic import IsotonicResult
     from distfreeuq.calibration.results import CalibrationResult
+    from distfreeuq.covariate_shift.decisions.results import DecisionCalibrationResult
 
 _NEUTRAL = {"temperature": 1.0, "scale": 1.0, "bias": 0.0, "intercept": 0.0}
 
@@ -86,12 +87,14 @@ def calibration_parameters(fit: CalibrationResult, *, ax: Axes | None = None) ->
     return ax
 
 
-def reliability_change(fit: CalibrationResult, *, ax: Axes | None = None) -> Axes:
+def reliability_change(
+    fit: CalibrationResult | DecisionCalibrationResult, *, ax: Axes | None = None
+) -> Axes:
     """Draw accuracy against confidence of the fitted rows, before and after.
 
     Parameters
     ----------
-    fit : CalibrationResult
+    fit : CalibrationResult or DecisionCalibrationResult
     ax : matplotlib Axes, optional
 
     Notes
@@ -99,7 +102,11 @@ def reliability_change(fit: CalibrationResult, *, ax: Axes | None = None) -> Axe
     A marker per occupied bin; its area is the share of rows in the bin.
     """
     figure_arguments.result(
-        Arguments("reliability_change"), fit, "fit", "CalibrationResult"
+        Arguments("reliability_change"),
+        fit,
+        "fit",
+        "CalibrationResult",
+        "DecisionCalibrationResult",
     )
     frame = fit.reliability()
     ax = new_axes(ax, width=4.6, height=4.4, grid="both")

@@ -161,9 +161,13 @@ def results() -> dict[str, Any]:
             X, LABELS, X_TARGET, n_hidden=3, n_epochs=2, rng=0
         ),
         "simulation": study(n_rep=4),
+        "decisions": dfu.decision_calibration(
+            LOGITS, LABELS, LABELS[::-1], sample_weight=WEIGHTS, weight_bound=2.0
+        ),
         "theorems": theorems.verify("aps-uniform", rng=0),
         "search": theorems.search("split-coverage", n_designs=3, rng=0),
     }
+    found["decisions-judged"] = found["decisions"].evaluate(LOGITS, LABELS)
     for mode in ("bins-classwise", "bins-top-label"):
         found[f"{mode}-shift"] = found[mode].under_label_shift([0.5, 1.0, 1.5])
     found |= {f"ratio-{name}": ratio for name, ratio in ratios.items()}
@@ -215,6 +219,8 @@ def numbers_of(fit: Any) -> dict[str, Any]:
         found["predict"] = fit.predict(rows)
     elif isinstance(fit, dfu.DensityRatioResult) and fit.auc is not None:
         found["weight"] = fit.weight(X)
+    elif isinstance(fit, dfu.DecisionCalibrationResult):
+        found["predict"] = fit.predict(LOGITS)
     elif isinstance(fit, dfu.FeatureMapResult):
         found["logits"] = fit.logits(X)
     elif isinstance(fit, dfu.Tally) and fit.scores is not None:

@@ -103,6 +103,7 @@ OWN: dict[str, Kind] = {
     "GroupedConformalResult.predict.groups": kinds.row_groups,
     "GroupedConformalResult.p_values.groups": kinds.row_groups,
     "GroupwiseResult.predict.groups": kinds.new_groups,
+    "CovariateShiftCalibrationResult.predict.groups": optional(kinds.new_groups),
     "CovariateShiftCalibrationResult.predict.x": lambda s: (
         kinds.logits(s) if s.r.random() < 0.7 else kinds.source(s)
     ),

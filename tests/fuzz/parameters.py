@@ -22,6 +22,7 @@ PARAMETERS: dict[str, Kind] = {
     # rows
     "probs": kinds.probs,
     "labels": kinds.labels,
+    "decisions": optional(kinds.labels),
     "probs_target": kinds.probs_target,
     "labels_target": optional(kinds.labels_target),
     "logits": kinds.logits,

@@ -176,6 +176,13 @@ FITS: dict[str, Entry] = {
         heavy=True,
         refuses=PASSED_ON,
     ),
+    "decision_calibration": Entry(
+        0.5,
+        {
+            "sample_weight": optional(fitted.row_weight),
+        },
+        heavy=True,
+    ),
     "indistinguishable_features": Entry(0.1, heavy=True),
     # after deployment
     "target_performance": Entry(

@@ -46,3 +46,14 @@ def test_known_weights_and_bins():
 def test_no_weights():
     fit = dfu.covariate_shift_calibration(LOGITS, LABELS, SOURCE, TARGET, ratio=None)
     assert_matches("covariate_shift_unweighted", str(fit))
+
+
+def test_decisions():
+    weights = np.minimum(np.exp(0.5 * SOURCE[:, 0]), 4.0)
+    decisions = (LOGITS[:, 1] > 1.0).astype(int)
+    fit = dfu.decision_calibration(
+        LOGITS, LABELS, decisions, sample_weight=weights, weight_bound=4.0
+    )
+    assert_matches("decision_calibration", str(fit))
+    judged = fit.evaluate(LOGITS[::3], LABELS[::3], decisions[::3], n_bins=5)
+    assert_matches("decision_evaluation", str(judged))

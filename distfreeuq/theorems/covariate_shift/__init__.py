@@ -1,6 +1,7 @@
 """The family of covariate shift: weighted losses, bounds, and what fits print."""
 
 from distfreeuq.theorems.covariate_shift import (
+    decision_errors,
     ratio_weights,
     target_errors,
     weighted_fits,
@@ -12,4 +13,5 @@ THEOREMS = (
     *ratio_weights.THEOREMS,
     *target_errors.THEOREMS,
     *weighted_fits.THEOREMS,
+    *decision_errors.THEOREMS,
 )

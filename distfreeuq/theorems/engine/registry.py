@@ -101,6 +101,7 @@ FAMILIES = {
         "covariate-shift-bound",
         "brier-decomposition",
         "weighted-temperature",
+        "decision-error-bound",
         "covariate-shift-bound-terms",
     ),
     "assessment": (
