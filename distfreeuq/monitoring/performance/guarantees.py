@@ -9,6 +9,7 @@ from distfreeuq.references import (
     CLASSES_TOLD_APART,
     CLOPPER_PEARSON_1934,
     COVARIATE_SHIFT,
+    GROUPS_BY_INPUTS,
     IID,
     LABEL_SHIFT,
     SETS_ASSESSED_ELSEWHERE,
@@ -59,7 +60,12 @@ _LABELLED_BY = "labelled rows beside carried means (theory page, 10.6)"
 
 
 def in_the_limit(
-    design: str, alpha: float, *, told: bool, labelled: bool = False
+    design: str,
+    alpha: float,
+    *,
+    told: bool,
+    labelled: bool = False,
+    grouped: bool = False,
 ) -> Guarantee | NoGuarantee:
     """Return the claim of the asymptotic intervals."""
     if design == LEARNT:
@@ -84,6 +90,7 @@ def in_the_limit(
             *(AT_RANDOM,) * labelled,
             TWO_SAMPLES,
             SETS_ASSESSED_ELSEWHERE,
+            *(GROUPS_BY_INPUTS,) * grouped,
         ),
         lower=1.0 - alpha,
         finite_sample=False,
@@ -91,7 +98,12 @@ def in_the_limit(
 
 
 def at_every_size(
-    design: str, delta: float, *, bounded: bool, labelled: bool = False
+    design: str,
+    delta: float,
+    *,
+    bounded: bool,
+    labelled: bool = False,
+    grouped: bool = False,
 ) -> Guarantee | NoGuarantee:
     """Return the claim of the finite-sample intervals."""
     if design == LEARNT:
@@ -118,12 +130,13 @@ def at_every_size(
             *(AT_RANDOM,) * labelled,
             TWO_SAMPLES,
             SETS_ASSESSED_ELSEWHERE,
+            *(GROUPS_BY_INPUTS,) * grouped,
         ),
         lower=1.0 - delta,
     )
 
 
-def of_recalls(delta: float) -> Guarantee:
+def of_recalls(delta: float, *, grouped: bool = False) -> Guarantee:
     """Return the claim of the recalls' finite-sample intervals: source rows alone."""
     return Guarantee(
         statement=(
@@ -133,6 +146,11 @@ def of_recalls(delta: float) -> Guarantee:
         ),
         kind="confidence interval",
         reference=f"{CLOPPER_PEARSON_1934} for recalls",
-        assumptions=(LABEL_SHIFT, IID, SETS_ASSESSED_ELSEWHERE),
+        assumptions=(
+            LABEL_SHIFT,
+            IID,
+            SETS_ASSESSED_ELSEWHERE,
+            *(GROUPS_BY_INPUTS,) * grouped,
+        ),
         lower=1.0 - delta,
     )

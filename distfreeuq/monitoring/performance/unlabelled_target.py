@@ -278,7 +278,7 @@ def _fit(
         n=first.rows.predicted.size,
         m=first.rows.predicted_target.size,
         notes=tuple(notes),
-        guarantees=_guarantees(first, alpha, delta, bound, entries),
+        guarantees=_guarantees(first, alpha, delta, bound, entries, bool(groups)),
     )
 
 
@@ -401,6 +401,7 @@ def _guarantees(
     delta: float,
     bound: float | None,
     entries: Sequence[Entry],
+    grouped: bool,
 ) -> tuple[Guarantee | NoGuarantee, ...]:
     """Return a guarantee for each kind of interval that the table has."""
     kind = estimator.kind
@@ -408,13 +409,17 @@ def _guarantees(
     told = estimator.told or labelled
     bounded = bound is not None or labelled
     out = [
-        guarantees.in_the_limit(kind, alpha, told=told, labelled=labelled),
-        guarantees.at_every_size(kind, delta, bounded=bounded, labelled=labelled),
+        guarantees.in_the_limit(
+            kind, alpha, told=told, labelled=labelled, grouped=grouped
+        ),
+        guarantees.at_every_size(
+            kind, delta, bounded=bounded, labelled=labelled, grouped=grouped
+        ),
     ]
     if any(row.metric == "recall" for row in entries) and kind in (
         guarantees.ESTIMATED,
         guarantees.PRIORS,
         guarantees.WEIGHTS,
     ):
-        out.append(guarantees.of_recalls(delta))
+        out.append(guarantees.of_recalls(delta, grouped=grouped))
     return tuple(out)
