@@ -16,7 +16,13 @@ from distfreeuq._base.array_types import (
     FloatMatrix,
     IntArray,
 )
-from distfreeuq._base.arrays import describe, is_single, listed, shape_of
+from distfreeuq._base.arrays import (
+    AnyArray,
+    describe,
+    is_single,
+    listed,
+    shape_of,
+)
 from distfreeuq.density_ratios.kernel_mean_matching import MOST_ROWS
 
 _USED = {
@@ -100,7 +106,7 @@ def read_labels(
         names = args.classes(classes, None, n_classes)
     else:
         given = args.array(labels, "labels", "labels")
-        whole = given.ndim == 1 and given.size > 0 and given.dtype.kind in "iub"
+        whole = given.ndim == 1 and given.size > 0 and _are_integers(given)
         if not whole:
             must = "integers 0..K-1, or names that are listed in 'classes'"
             args.invalid(
@@ -114,6 +120,13 @@ def read_labels(
     if len(names) < 2:
         args.invalid("classes", "at least two names", f"{len(names)}")
     return names, args.labels(labels, names, n)
+
+
+def _are_integers(labels: AnyArray) -> bool:
+    """Say whether all are, be they NumPy's or Python's own."""
+    if labels.dtype.kind == "O":
+        return all(isinstance(label, int | np.integer) for label in labels)
+    return labels.dtype.kind in "iub"
 
 
 # --------------------------------------------------------------------------- options

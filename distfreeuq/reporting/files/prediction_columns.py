@@ -173,6 +173,11 @@ def _of_one_column(
         table.invalid("have a column of logits for every class", "a single one")
     if classes is None:
         classes = _two_classes(table, options)
+    if len(classes) != 2:
+        must = f"have probabilities of all the source's classes {listed(classes)}"
+        table.invalid(must, f"the single column {options.probs!r}")
+    if not column.size:
+        table.invalid("have rows under the column names", "none")
     one = _numbers(table, options.probs, options)
     matrix = np.column_stack([1.0 - one, one])
     outside = np.flatnonzero(~((one >= 0.0) & (one <= 1.0)))

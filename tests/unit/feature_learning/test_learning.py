@@ -238,6 +238,16 @@ def test_bad_options_are_refused(options, message):
         fit(shifted(40, 40), **options)
 
 
+def test_labels_may_be_integers_of_python():
+    source, labels, target = shifted(40, 40)
+    options = {"n_hidden": 2, "n_epochs": 1, "rng": 0}
+    first, other = (
+        dfu.indistinguishable_features(source, given, target, **options)
+        for given in (labels, np.asarray(labels).astype(object))
+    )
+    np.testing.assert_array_equal(first.transform(target), other.transform(target))
+
+
 def test_bad_rows_are_refused():
     source, labels, target = shifted(40, 40)
     with pytest.raises(dfu.InputError, match=r"'target'.*columns of 'source'"):

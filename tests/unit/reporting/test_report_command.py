@@ -240,6 +240,18 @@ def test_bad_files_are_refused_in_a_sentence(folder, capsys, text, told):
 
 
 @pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("label,prob_\n", "all the source's classes 'cat', 'dog', 'owl'"),
+        ("label,prob_\ncat,0.5\n", "Got the single column 'prob_'"),
+    ],
+)
+def test_a_target_of_one_column_is_none_of_three_classes(folder, capsys, text, told):
+    write("bad.csv", text)
+    assert told in refused(capsys, target="bad.csv")
+
+
+@pytest.mark.parametrize(
     ("options", "files", "told"),
     [
         ([], {"source": "none.csv"}, "must exist"),
