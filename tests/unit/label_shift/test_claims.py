@@ -9,6 +9,7 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq import references as r
+from distfreeuq.label_shift.summary import _refuted
 from tests.unit.claims import (
     Claim,
     assert_claims,
@@ -259,3 +260,12 @@ def test_a_p_value_at_its_floor_is_a_bound(fits):
     hausman = fits["mlls"].calibration_test
     assert hausman.p_value > hausman.floor
     assert _p_value(hausman) == f"p = {hausman.p_value:.3f}"
+
+
+def test_a_refuted_label_shift_is_warned_of_at_the_level_that_is_printed():
+    text = (
+        "label shift is refuted at the level 0.01: the target is no mixture of the "
+        "source's classes, and neither weights nor intervals mean much."
+    )
+    assert _refuted(0.01) == [("Warning", text)]
+    assert _refuted(0.0101) == []
