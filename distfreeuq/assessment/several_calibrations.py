@@ -341,7 +341,14 @@ def _repeat(
     parts = list(progress_bar(found, total=n_rep, shown=progress, desc="splits"))
     warned = [warning for _, _, caught in parts for warning in caught]
     warn_once(warned, "the fits")
-    return np.array([values for values, _, _ in parts]), parts[0][1]
+    # weights leave some splits with too few rows for a metric: all have the others
+    every = [
+        name for name in parts[0][1] if all(name in names for _, names, _ in parts)
+    ]
+    values = [
+        found[:, [names.index(name) for name in every]] for found, names, _ in parts
+    ]
+    return np.array(values), tuple(every)
 
 
 def _one_split(

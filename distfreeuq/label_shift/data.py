@@ -16,7 +16,7 @@ from distfreeuq._base.array_types import (
     FloatMatrix,
     IntArray,
 )
-from distfreeuq._base.arrays import as_array, as_items, listed
+from distfreeuq._base.arrays import as_items, listed, shape_of
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, integers, masses
 from distfreeuq._base.tallied import Tallied, find_part
@@ -171,7 +171,11 @@ def read_some_labels(
     """Return which labels are there, and their column numbers."""
     if labels is None:
         return np.zeros(m, dtype=bool), np.zeros(0, dtype=np.int64)
-    items = as_items(as_array(labels))
+    array = args.array(labels, "labels_target", "labels")
+    if array.ndim != 1:
+        must = f"a label, or None, for each of the {m} target rows"
+        args.invalid("labels_target", must, shape_of(array))
+    items = as_items(array)
     if len(items) != m:
         must = f"a label, or None, for each of the {m} target rows"
         args.invalid("labels_target", must, f"{len(items)} values")

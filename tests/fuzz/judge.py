@@ -252,6 +252,8 @@ def difference(one: Any, other: Any, path: str = "", depth: int = _DEPTH) -> str
     """Return where two values differ, or None; NaN equals NaN."""
     if depth == 0 or one is other:
         return None
+    if isinstance(one, pd.Index | range) and isinstance(other, range):
+        return None  # names of rows, which a frame gives its own
     if type(one) is not type(other):
         return f"{path}: {type(one).__name__} and {type(other).__name__}"
     if isinstance(one, np.ndarray):

@@ -153,6 +153,24 @@ def test_several_weights_and_none(data):
     assert plain.ess.size == 0
 
 
+def test_metrics_are_those_that_every_split_has():
+    """The debiased error needs equal weights, which some random splits have."""
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(size=(12, 3)), np.array([0, 1, 2] * 4)
+    weight = np.append(np.ones(11), 2.0)
+
+    def debiased(n_rep, seed):
+        result = dfu.compare_calibrations(
+            logits, labels, sample_weight=weight, n_rep=n_rep, rng=seed
+        )
+        assert result.values.shape == (n_rep, 3, len(result.metrics))
+        assert "ece" in result.metrics
+        return "debiased_ece" in result.metrics
+
+    assert {debiased(1, seed) for seed in range(12)} == {True, False}
+    assert not debiased(12, 0)
+
+
 def test_without_target_labels_the_target_is_estimated_by_weights(data):
     """On average over many rows, weighted source metrics are the target's."""
     logits, labels = data[:2]

@@ -205,6 +205,7 @@ WORDING = {
     "SPLIT_AT_RANDOM": "the rows were split at random",
     "PRIOR_ELSEWHERE": "the class proportions of the score were chosen without these "
     "rows",
+    "BLOCKS_IID": "blocks i.i.d., their rows dependent in any way",
     "EDGES_CHOSEN_ELSEWHERE": "the edges given were chosen without these rows",
     "OWN_SCORE": "the score given is a fixed function of a row, its label and its "
     "uniform",

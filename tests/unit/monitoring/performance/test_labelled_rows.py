@@ -109,6 +109,9 @@ def test_what_is_refused():
     probs, labels, target, truth = samples(n=60)
     with pytest.raises(InputError, match="a label, or None, for each of the 60"):
         dfu.target_performance(probs, labels, target, labels_target=truth[:5])
+    for odd in (1.5, "owl", np.zeros((60, 2))):
+        with pytest.raises(InputError, match="labels_target"):
+            dfu.target_performance(probs, labels, target, labels_target=odd)
     with pytest.raises(InputError, match="labels_target"):
         dfu.target_performance(probs, labels, target, labels_target=truth - 1)
     x = np.random.default_rng(0).normal(size=(60, 2))
