@@ -153,7 +153,7 @@ def test_several_weights_and_none(data):
     assert plain.ess.size == 0
 
 
-@pytest.mark.filterwarnings("ignore::distfreeuq.exceptions.IdentificationWarning")
+@pytest.mark.filterwarnings("ignore::distfreeuq.DistFreeWarning")
 def test_metrics_are_those_that_every_split_has():
     """The debiased error needs equal weights, which some random splits have."""
     rng = np.random.default_rng(0)
