@@ -1,6 +1,6 @@
 """Names for the kinds of arrays that pass between the modules."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -8,6 +8,11 @@ import numpy.typing as npt
 
 ArrayLike: TypeAlias = npt.ArrayLike
 """What a user may hand over: arrays, lists, Series, DataFrames."""
+
+RowBlock: TypeAlias = ArrayLike | tuple[ArrayLike, ...] | Mapping[str, ArrayLike]
+"""Some rows: a matrix, or a tuple or a dict of it and what else its rows have."""
+RowsLike: TypeAlias = ArrayLike | Callable[[], Iterable[RowBlock]] | Iterator[RowBlock]
+"""Rows in memory, of Dask, or in blocks that a function or an iterator returns."""
 
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 FloatMatrix: TypeAlias = npt.NDArray[np.floating[Any]]

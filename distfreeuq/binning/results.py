@@ -36,6 +36,7 @@ from distfreeuq._base.stored_state import (
     text,
 )
 from distfreeuq._base.user_warnings import warn_user
+from distfreeuq._numerics.row_blocks import lazy
 from distfreeuq._numerics.unit_bins import Intervals
 from distfreeuq.binning import guarantees
 from distfreeuq.binning.data import read_target_weights
@@ -254,6 +255,7 @@ class BinningResult(Result):
     def _assign(self, matrix: FloatMatrix) -> IntArray:
         """Return the bins of checked rows."""
 
+    @lazy
     def predict(self, probs: ArrayLike) -> FloatMatrix:
         """Calibrated probabilities of new rows, shape (n, K).
 

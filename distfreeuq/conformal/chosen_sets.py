@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, FloatMatrix, RandomState
+from distfreeuq._base.array_types import ArrayLike, FloatMatrix, RandomState, RowsLike
 from distfreeuq._base.arrays import listed
 from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import stream
@@ -167,8 +167,8 @@ class ChosenConformalResult(Result):
 
 
 def prediction_sets(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: RowsLike,
+    labels: ArrayLike | None,
     shift: ArrayLike | LabelShiftResult | Literal["none"] | None = None,
     *,
     alpha: float = 0.1,

@@ -7,7 +7,7 @@ from typing import overload
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, FloatArray, RandomState
+from distfreeuq._base.array_types import ArrayLike, FloatArray, RandomState, RowsLike
 from distfreeuq._base.arrays import describe
 from distfreeuq._base.random_streams import stream
 from distfreeuq.conformal.by_group.results import GroupedConformalResult, fit_by_group
@@ -29,8 +29,8 @@ from distfreeuq.density_ratios.results import (
 
 @overload
 def covariate_shift_conformal(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: RowsLike,
+    labels: ArrayLike | None,
     sample_weight: ArrayLike | DensityRatioResult,
     *,
     features: ArrayLike | None = ...,
@@ -49,8 +49,8 @@ def covariate_shift_conformal(
 
 @overload
 def covariate_shift_conformal(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: RowsLike,
+    labels: ArrayLike | None,
     sample_weight: ArrayLike | DensityRatioResult,
     *,
     features: ArrayLike | None = ...,
@@ -68,8 +68,8 @@ def covariate_shift_conformal(
 
 
 def covariate_shift_conformal(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: RowsLike,
+    labels: ArrayLike | None,
     sample_weight: ArrayLike | DensityRatioResult,
     *,
     features: ArrayLike | None = None,

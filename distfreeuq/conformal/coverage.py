@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -280,6 +281,82 @@ class RowsToEvaluate(NamedTuple):
     blocks: IntArray | None
 
 
+class CoverageCounts(NamedTuple):
+    """What coverage is made of; counts of some rows and of others add."""
+
+    size_counts: IntArray
+    size_covered: IntArray
+    class_counts: IntArray
+    class_covered: IntArray
+    group_counts: IntArray
+    group_covered: IntArray
+
+
+_NO_GROUPS: tuple[Names, IntArray] = ((), np.zeros(0, dtype=np.int64))
+
+
+def count_covered(
+    mask: BoolMatrix,
+    sizes: IntArray,
+    labels: IntArray,
+    groups: tuple[Names, IntArray] | None = None,
+) -> CoverageCounts:
+    """Count hits by set size, by true class, and by group.
+
+    `groups` are their names, and each row's position among them.
+    """
+    n, n_classes = mask.shape
+    covered = mask[np.arange(n), labels]
+    names, codes = groups or _NO_GROUPS
+    covered_codes = codes[covered] if names else codes
+    return CoverageCounts(
+        size_counts=np.bincount(sizes, minlength=n_classes + 1),
+        size_covered=np.bincount(sizes[covered], minlength=n_classes + 1),
+        class_counts=np.bincount(labels, minlength=n_classes),
+        class_covered=np.bincount(labels[covered], minlength=n_classes),
+        group_counts=np.bincount(codes, minlength=len(names)),
+        group_covered=np.bincount(covered_codes, minlength=len(names)),
+    )
+
+
+def add_counts(found: Sequence[CoverageCounts]) -> CoverageCounts:
+    """Return the counts of all rows."""
+    return CoverageCounts(*(np.sum(own, axis=0) for own in zip(*found, strict=True)))
+
+
+def coverage_of_counts(
+    counts: CoverageCounts,
+    classes: Classes,
+    nominal: float | None,
+    level: float,
+    names: Names = (),
+    by_block: FloatMatrix | None = None,
+) -> CoverageResult:
+    """Return the coverage of counted rows; with blocks, that of `by_block`."""
+    n, n_covered = int(counts.size_counts.sum()), int(counts.size_covered.sum())
+    n_labels = int(counts.size_counts @ np.arange(counts.size_counts.size))
+    ends = np.array(unchecked.clopper_pearson(n_covered, n, 1.0 - level), dtype=float)
+    coverage, n_blocks = n_covered / n if n else float("nan"), None
+    if by_block is not None:
+        n_blocks, coverage = int(by_block[0, 0]), float(by_block[0, 1])
+        ends[:] = by_block[0, 2:]
+    return CoverageResult(
+        n=n,
+        n_covered=n_covered,
+        coverage=coverage,
+        interval=read_only(ends),
+        level=level,
+        nominal=nominal,
+        mean_size=n_labels / n if n else float("nan"),
+        groups=names,
+        blocks=n_blocks,
+        by_block=read_only(_NO_BLOCKS if by_block is None else by_block),
+        classes=classes,
+        guarantee=coverage_intervals(level, bool(names), n_blocks is not None),
+        **{name: read_only(own) for name, own in counts._asdict().items()},
+    )
+
+
 def measure_coverage(
     mask: BoolMatrix,
     sizes: IntArray,
@@ -290,39 +367,14 @@ def measure_coverage(
     """Count hits in all rows, by true class, by set size and by group."""
     n, n_classes = mask.shape
     labels, level = rows.labels, rows.level
-    covered = mask[np.arange(n), labels]
-    n_covered = int(covered.sum())
-    low, high = unchecked.clopper_pearson(n_covered, n, 1.0 - level)
-    ends = np.array([low, high], dtype=np.float64)
-    coverage = n_covered / n if n else float("nan")
-    names, codes = rows.groups or ((), np.zeros(0, dtype=np.int64))
-    by_block, n_blocks = _NO_BLOCKS, None
+    names, codes = rows.groups or _NO_GROUPS
+    by_block = None
     if rows.blocks is not None:
         ways = [(np.zeros(n, dtype=np.int64), 1), (labels, n_classes)]
         ways.append((sizes, n_classes + 1))
         if names:
             ways.append((codes, len(names)))
+        covered = mask[np.arange(n), labels]
         by_block = coverage_by_block(covered, rows.blocks, ways, level)
-        n_blocks, coverage = int(by_block[0, 0]), float(by_block[0, 1])
-        ends[:] = by_block[0, 2:]
-    covered_codes = codes[covered] if names else codes
-    return CoverageResult(
-        n=n,
-        n_covered=n_covered,
-        coverage=coverage,
-        interval=read_only(ends),
-        level=level,
-        nominal=nominal,
-        mean_size=float(sizes.mean()) if n else float("nan"),
-        size_counts=read_only(np.bincount(sizes, minlength=n_classes + 1)),
-        size_covered=read_only(np.bincount(sizes[covered], minlength=n_classes + 1)),
-        class_counts=read_only(np.bincount(labels, minlength=n_classes)),
-        class_covered=read_only(np.bincount(labels[covered], minlength=n_classes)),
-        groups=names,
-        group_counts=read_only(np.bincount(codes, minlength=len(names))),
-        group_covered=read_only(np.bincount(covered_codes, minlength=len(names))),
-        blocks=n_blocks,
-        by_block=read_only(by_block),
-        classes=classes,
-        guarantee=coverage_intervals(level, bool(names), n_blocks is not None),
-    )
+    counts = count_covered(mask, sizes, labels, rows.groups)
+    return coverage_of_counts(counts, classes, nominal, level, names, by_block)

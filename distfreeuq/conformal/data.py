@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,21 @@ from distfreeuq._base.array_types import (
     FloatArray,
     IntArray,
     RandomState,
+    RowsLike,
 )
 from distfreeuq._base.arrays import describe, read_only
 from distfreeuq._base.random_streams import check_rng
-from distfreeuq._base.row_uniforms import RowKey, fit_uniforms, is_seed, row_key_of
+from distfreeuq._base.row_uniforms import (
+    RowKey,
+    fit_uniforms,
+    hashed_uniforms,
+    is_seed,
+    row_key_of,
+)
 from distfreeuq._base.tallied import Tallied, find_part
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.quantiles import in_order
+from distfreeuq._numerics.row_blocks import Block, RowBlocks, read_blocks
 from distfreeuq.conformal.nonconformity import as_score, true_label_scores
 from distfreeuq.conformal.scores.nested_score import NestedScore, ScoreLike
 from distfreeuq.conformal.tallied_scores import ScoreTally, same_score
@@ -126,8 +135,8 @@ class CalibrationScores:
 
 def calibration_scores(
     args: Arguments,
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: RowsLike,
+    labels: ArrayLike | None,
     *,
     score: ScoreLike,
     randomized: bool,
@@ -137,9 +146,16 @@ def calibration_scores(
     ids: Any,
 ) -> CalibrationScores:
     """Check the user's arguments and score the calibration rows."""
-    unchecked, names = args.unchecked_probs(probs, classes=classes)
+    rows = {"probs": probs, "labels": labels, "ids": ids}
+    blocks = read_blocks(args, rows)
+    if blocks is not None:
+        return _scores_of_blocks(
+            args, blocks, score, randomized, never_empty, classes, rng
+        )
+    arrays: Any = probs, labels
+    unchecked, names = args.unchecked_probs(arrays[0], classes=classes)
     n = unchecked.matrix.shape[0]
-    codes = args.labels(labels, names, n)
+    codes = args.labels(arrays[1], names, n)
     chosen = as_score(score, args).made_of(codes, names)
     randomized = args.flag(randomized, "randomized") and chosen.uses_uniforms
     never_empty = args.flag(never_empty, "never_empty")
@@ -158,9 +174,91 @@ def calibration_scores(
     )
 
 
+def _scores_of_blocks(
+    args: Arguments,
+    blocks: RowBlocks,
+    score: ScoreLike,
+    randomized: bool,
+    never_empty: bool,
+    classes: Any,
+    rng: RandomState,
+) -> CalibrationScores:
+    """Return the scores of rows that come in blocks, in the order of the rows."""
+    names = blocks.classes(classes)
+    given = as_score(score, args)
+    chosen = given.made_of(np.empty(0, dtype=np.int64), names)
+    if chosen.knows_labels:
+        chosen = given.made_of(_labels_of_blocks(blocks, names), names)
+    randomized = args.flag(randomized, "randomized") and chosen.uses_uniforms
+    never_empty = args.flag(never_empty, "never_empty")
+    key = key_of_blocks(args, blocks, rng) if randomized else None
+    found = blocks.map(partial(_score_block, chosen, names, randomized, key, rng))
+    scores = np.concatenate([own for own, _ in found])
+    labels = np.concatenate([own for _, own in found])
+    found.clear()
+    ascending, order = in_order(scores)
+    return CalibrationScores(
+        scores=ascending,
+        labels=labels[order].astype(np.int64),
+        order=order,
+        classes=names,
+        score=chosen,
+        randomized=randomized,
+        never_empty=never_empty,
+        row_key=key,
+    )
+
+
+def key_of_blocks(
+    args: Arguments, blocks: RowBlocks, rng: RandomState
+) -> RowKey | None:
+    """Return the one key of all blocks; None where uniforms are drawn."""
+    check_rng(rng, args.caller)
+    by_id = blocks.has("ids")
+    if blocks.is_dask and isinstance(rng, np.random.Generator):
+        must = "a seed or None with Dask, whose blocks are read in no order of ours"
+        args.invalid("rng", must, describe(rng))
+    if not by_id and not is_seed(rng):
+        return None
+    return RowKey(row_key_of(rng, args.caller), by_id)
+
+
+def _labels_of_blocks(blocks: RowBlocks, classes: Classes) -> IntArray:
+    found = blocks.map(partial(_small_labels, classes))
+    return np.concatenate(found).astype(np.int64)
+
+
+def _small_labels(classes: Classes, block: Block) -> IntArray:
+    """Return a block's labels in as few bytes as hold them."""
+    return block.labels(classes).astype(np.min_scalar_type(len(classes)))
+
+
+def score_block(
+    score: NestedScore,
+    classes: Classes,
+    randomized: bool,
+    key: RowKey | None,
+    rng: RandomState,
+    block: Block,
+) -> tuple[FloatArray, IntArray]:
+    """Return the scores of a block's labels (n,), and the labels as column numbers."""
+    rows, labels = block.probs(classes), block.labels(classes)
+    if key is None:
+        uniforms, _ = fit_uniforms(block.args, rows.matrix, rng, None, randomized)
+    else:
+        uniforms = hashed_uniforms(block.args, rows.matrix, key, block["ids"])
+    return true_label_scores(score, rows, labels, uniforms), labels
+
+
+def _score_block(*arguments: Any) -> tuple[FloatArray, IntArray]:
+    """Return the same, labels in as few bytes as hold them."""
+    scores, labels = score_block(*arguments)
+    return scores, labels.astype(np.min_scalar_type(len(arguments[1])))
+
+
 def rows_or_tally(
     args: Arguments,
-    probs: ArrayLike | Tallied,
+    probs: RowsLike | Tallied,
     labels: ArrayLike | None,
     *,
     score: ScoreLike,
@@ -178,7 +276,7 @@ def rows_or_tally(
         return calibration_scores(
             args,
             probs,  # type: ignore[arg-type]
-            labels,  # type: ignore[arg-type]
+            labels,
             score=score,
             randomized=randomized,
             never_empty=never_empty,

@@ -15,6 +15,7 @@ from distfreeuq._base.array_types import (
     FloatMatrix,
     IntArray,
     RandomState,
+    RowsLike,
 )
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_classes
@@ -117,7 +118,7 @@ class LabelConditionalConformalResult(ClassThresholdResult):
 
 @overload
 def label_conditional_conformal(
-    probs: ArrayLike | Tallied,
+    probs: RowsLike | Tallied,
     labels: ArrayLike | None = ...,
     *,
     alpha: float | ArrayLike = ...,
@@ -134,7 +135,7 @@ def label_conditional_conformal(
 
 @overload
 def label_conditional_conformal(
-    probs: ArrayLike | Tallied,
+    probs: RowsLike | Tallied,
     labels: ArrayLike | None = ...,
     *,
     alpha: float | ArrayLike = ...,
@@ -150,7 +151,7 @@ def label_conditional_conformal(
 
 
 def label_conditional_conformal(
-    probs: ArrayLike | Tallied,
+    probs: RowsLike | Tallied,
     labels: ArrayLike | None = None,
     *,
     alpha: float | ArrayLike = 0.1,

@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, RandomState
+from distfreeuq._base.array_types import ArrayLike, RandomState, RowsLike
 from distfreeuq._base.arrays import describe, listed
 from distfreeuq._base.random_streams import stream
 from distfreeuq._base.tallied import Tallied
@@ -35,7 +35,7 @@ from distfreeuq.label_shift.results import LabelShiftResult, identified_weights
 
 @overload
 def label_shift_conformal(
-    probs: ArrayLike | Tallied,
+    probs: RowsLike | Tallied,
     labels: ArrayLike | None = ...,
     label_weight: ArrayLike | LabelShiftResult | Box | Polytope | None = ...,
     *,
@@ -57,7 +57,7 @@ def label_shift_conformal(
 
 @overload
 def label_shift_conformal(
-    probs: ArrayLike | Tallied,
+    probs: RowsLike | Tallied,
     labels: ArrayLike | None = ...,
     label_weight: ArrayLike | LabelShiftResult | Box | Polytope | None = ...,
     *,
@@ -78,7 +78,7 @@ def label_shift_conformal(
 
 
 def label_shift_conformal(
-    probs: ArrayLike | Tallied,
+    probs: RowsLike | Tallied,
     labels: ArrayLike | None = None,
     label_weight: ArrayLike | LabelShiftResult | Box | Polytope | None = None,
     *,

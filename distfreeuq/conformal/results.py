@@ -40,6 +40,7 @@ from distfreeuq._base.stored_state import (
 )
 from distfreeuq._kernels import _scores
 from distfreeuq._kernels.threads import threads_for
+from distfreeuq._numerics.row_blocks import lazy
 from distfreeuq.conformal.data import CalibrationScores
 from distfreeuq.conformal.nonconformity import all_label_scores
 from distfreeuq.conformal.scores.nested_score import NestedScore
@@ -281,6 +282,11 @@ class ConformalResult(Result):
             those anew.
         """
 
+    @property
+    def _draws_uniforms(self) -> bool:
+        """Whether new rows' uniforms are drawn, and not hashes of the rows."""
+        return self.randomized and self.row_key is None
+
     def _calibration(self, labels: IntArray) -> CalibrationScores:
         """Return the calibration scores again, with the labels of the scores."""
         return CalibrationScores(
@@ -447,6 +453,7 @@ class ConformalResult(Result):
 class ClassThresholdResult(ConformalResult):
     """A rule whose thresholds are the same for every new row."""
 
+    @lazy
     def predict(
         self,
         probs: ArrayLike,
@@ -465,6 +472,7 @@ class ClassThresholdResult(ConformalResult):
         rows, u = self._rows(probs, rng, uniforms, ids, "predict")
         return self._sets(rows, u, self.thresholds, own_uniforms=uniforms is not None)
 
+    @lazy
     def p_values(
         self,
         probs: ArrayLike,

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from statsmodels.iolib.summary import Summary
 
+    from distfreeuq.conformal.dask_sets import DaskPredictionSets
+
 
 @register("prediction-sets")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -163,6 +165,12 @@ class PredictionSets(Result):
         ]
         content = {"nominal": self.nominal, "sets": sets}
         return json.dumps(content, default=_plain_text)
+
+    def _of_dask(self, mask: Any) -> DaskPredictionSets:
+        """Return such sets of other rows, whose mask is a Dask array."""
+        from distfreeuq.conformal.dask_sets import DaskPredictionSets
+
+        return DaskPredictionSets(mask, self.classes, self.nominal, self.guarantee)
 
     def evaluate(
         self,

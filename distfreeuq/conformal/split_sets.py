@@ -8,7 +8,7 @@ from typing import ClassVar, overload
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, FloatMatrix, RandomState
+from distfreeuq._base.array_types import ArrayLike, FloatMatrix, RandomState, RowsLike
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, count
@@ -70,7 +70,7 @@ class SplitConformalResult(ClassThresholdResult):
 
 @overload
 def split_conformal(
-    probs: ArrayLike | Tallied,
+    probs: RowsLike | Tallied,
     labels: ArrayLike | None = ...,
     *,
     alpha: float = ...,
@@ -87,7 +87,7 @@ def split_conformal(
 
 @overload
 def split_conformal(
-    probs: ArrayLike | Tallied,
+    probs: RowsLike | Tallied,
     labels: ArrayLike | None = ...,
     *,
     alpha: float = ...,
@@ -103,7 +103,7 @@ def split_conformal(
 
 
 def split_conformal(
-    probs: ArrayLike | Tallied,
+    probs: RowsLike | Tallied,
     labels: ArrayLike | None = None,
     *,
     alpha: float = 0.1,

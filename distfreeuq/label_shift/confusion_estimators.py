@@ -14,6 +14,7 @@ from distfreeuq._base.array_types import (
     FloatArray,
     FloatMatrix,
     IntArray,
+    RowsLike,
 )
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_classes
@@ -64,9 +65,9 @@ _MATRICES, _SOFT_MATRICES = 13, 18
 
 
 def bbse(
-    probs: ArrayLike | Tallied,
+    probs: RowsLike | Tallied,
     labels: ArrayLike | None = None,
-    probs_target: ArrayLike | Tallied | None = None,
+    probs_target: RowsLike | Tallied | None = None,
     *,
     soft: bool = False,
     classes: ArrayLike | None = None,
@@ -83,8 +84,8 @@ def bbse(
     probs_target : array_like (m, K)
         The same classifier's probabilities on unlabelled target rows.
         `probs` (then without `labels`) and `probs_target` may each be a `Tally` of the
-        rows (see `tally`), where predictions are not soft. There is then no
-        `goodness_of_fit`, which needs the confidences.
+        rows (see `tally`), where predictions are not soft, or rows of Dask or in
+        blocks. There is then no `goodness_of_fit`, which needs the confidences.
     soft : bool, default False
         Use the probabilities themselves in place of the predicted classes.
     classes : sequence, optional
@@ -140,9 +141,9 @@ def bbse(
 
 
 def rlls(
-    probs: ArrayLike | Tallied,
+    probs: RowsLike | Tallied,
     labels: ArrayLike | None = None,
-    probs_target: ArrayLike | Tallied | None = None,
+    probs_target: RowsLike | Tallied | None = None,
     *,
     regularization: float | None = None,
     soft: bool = False,
@@ -226,9 +227,9 @@ class _Data:
 def _read(
     args: Arguments,
     soft: bool,
-    probs: ArrayLike | Tallied,
+    probs: RowsLike | Tallied,
     labels: ArrayLike | None,
-    probs_target: ArrayLike | Tallied | None,
+    probs_target: RowsLike | Tallied | None,
     classes: ArrayLike | None,
 ) -> tuple[_Data, Classes]:
     """Return the sums over both samples, and the classes, from rows or from tallies."""
@@ -236,7 +237,10 @@ def _read(
     if counted is not None:
         source, target, names = counted
         if soft:
-            args.invalid("soft", "False with a Tally, which counts predictions", "True")
+            must = (
+                "False where rows come in blocks or as a Tally: predictions are counted"
+            )
+            args.invalid("soft", must, "True")
         occurs = source.by_prediction() + source.by_label() + target.by_prediction() > 0
         check_room(args, TakingPart.if_few(occurs), _MATRICES)
         confusion = counted_confusion(source, target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -15,11 +16,13 @@ from distfreeuq._base.array_types import (
     Classes,
     FloatMatrix,
     IntArray,
+    RowsLike,
 )
 from distfreeuq._base.arrays import as_items, listed, shape_of
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, integers, masses
 from distfreeuq._base.tallied import Tallied, find_part
+from distfreeuq._numerics.row_blocks import Block, RowBlocks, read_blocks
 from distfreeuq._numerics.row_sums import check_and_predict
 from distfreeuq.label_shift.class_matrix import TakingPart
 from distfreeuq.label_shift.tallied_counts import CountTally
@@ -134,26 +137,28 @@ def _read(
 
 def read_counts(
     args: Arguments,
-    probs: ArrayLike | Tallied,
+    probs: RowsLike | Tallied,
     labels: ArrayLike | None,
-    probs_target: ArrayLike | Tallied | None,
+    probs_target: RowsLike | Tallied | None,
     classes: ArrayLike | None,
 ) -> tuple[CountTally, CountTally, Classes] | None:
-    """Return counts of both samples if one of them is a tally; None if none is."""
+    """Return counts of both samples if one is a tally or in blocks; else None."""
+    given = {"probs": probs, "labels": labels}
+    in_blocks = None
     source = find_part(args, probs, CountTally, labels=labels, classes=classes)
+    if source is None:
+        in_blocks = read_blocks(args, given)
     target = find_part(args, probs_target, CountTally, parameter="probs_target")
-    if source is None and target is None:
+    target_blocks = None
+    if target is None:
+        target_blocks = read_blocks(args, {"probs_target": probs_target})
+    if all(x is None for x in (source, target, in_blocks, target_blocks)):
         return None
     if source is None:
-        given: Any = probs, labels
-        rows, names = args.unchecked_probs(given[0], classes=classes)
-        codes = args.labels(given[1], names, rows.matrix.shape[0])
-        source = CountTally.of_rows(check_and_predict(rows), codes, len(names)), names
+        source = _count_source(args, probs, labels, in_blocks, classes)
     names = source[1]
     if target is None:
-        new: Any = probs_target
-        rows = args.unchecked_new_probs(new, names, "probs_target")
-        target = CountTally.of_rows(check_and_predict(rows), None, len(names)), names
+        target = _count_target(args, probs_target, target_blocks, names), names
     if tuple(target[1]) != tuple(names):
         must = f"of the source's classes, {listed(names)}"
         args.invalid("probs_target", must, listed(target[1]))
@@ -163,6 +168,42 @@ def read_counts(
         if part.n == 0:
             args.invalid(parameter, "at least one row", "none")
     return source[0], target[0], names
+
+
+def _count_source(
+    args: Arguments,
+    probs: Any,
+    labels: Any,
+    blocks: RowBlocks | None,
+    classes: Any,
+) -> tuple[CountTally, Classes]:
+    """Return the counts of rows with labels, in memory or in blocks."""
+    if blocks is None:
+        rows, names = args.unchecked_probs(probs, classes=classes)
+        codes = args.labels(labels, names, rows.matrix.shape[0])
+        return CountTally.of_rows(check_and_predict(rows), codes, len(names)), names
+    names = blocks.classes(classes)
+    if not blocks.has("labels"):
+        args.invalid("labels", "given for every row", "None")
+    return blocks.total(partial(count_block, names, "probs"), CountTally.total), names
+
+
+def _count_target(
+    args: Arguments, probs_target: Any, blocks: RowBlocks | None, names: Classes
+) -> CountTally:
+    """Return the counts of rows without labels."""
+    if blocks is None:
+        rows = args.unchecked_new_probs(probs_target, names, "probs_target")
+        return CountTally.of_rows(check_and_predict(rows), None, len(names))
+    count = partial(count_block, names, "probs_target")
+    return blocks.total(count, CountTally.total)
+
+
+def count_block(classes: Classes, parameter: str, block: Block) -> CountTally:
+    """Return the counts of a block's predictions and, if it has them, labels."""
+    predicted = check_and_predict(block.probs(classes, parameter))
+    labels = None if block["labels"] is None else block.labels(classes)
+    return CountTally.of_rows(predicted, labels, len(classes))
 
 
 def read_some_labels(

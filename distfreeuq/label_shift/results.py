@@ -39,6 +39,7 @@ from distfreeuq._base.stored_state import (
     text,
 )
 from distfreeuq._numerics.gram_sums import gram
+from distfreeuq._numerics.row_blocks import lazy
 from distfreeuq._numerics.sample_weights import effective_sizes
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.label_shift import guarantees
@@ -612,6 +613,7 @@ class LabelShiftResult(Result):
             args.invalid("self", must, "no counts of the output")
         return compare_with_mixtures(self.output_cells)
 
+    @lazy
     def adapt(self, probs: ArrayLike) -> FloatMatrix:
         """Target posteriors w_k pi_k / sum_j w_j pi_j from source ones.
 

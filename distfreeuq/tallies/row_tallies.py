@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments, UncheckedProbs
-from distfreeuq._base.array_types import ArrayLike, Classes, IntArray, RandomState
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    Classes,
+    IntArray,
+    RandomState,
+    RowsLike,
+)
 from distfreeuq._base.arrays import describe, shape_of
-from distfreeuq._base.progress import progress_bar
 from distfreeuq._base.random_streams import check_rng
-from distfreeuq._base.row_uniforms import fit_uniforms, is_seed
+from distfreeuq._base.row_uniforms import RowKey, fit_uniforms, is_seed
+from distfreeuq._numerics.row_blocks import Block, RowBlocks, read_blocks
 from distfreeuq._numerics.row_sums import check_and_predict
+from distfreeuq.conformal.data import key_of_blocks, score_block
 from distfreeuq.conformal.nonconformity import as_score, true_label_scores
 from distfreeuq.conformal.scores.nested_score import NestedScore, ScoreLike
 from distfreeuq.conformal.tallied_scores import ScoreTally, tally_scores
@@ -22,16 +28,12 @@ from distfreeuq.label_shift.tallied_counts import CountTally
 from distfreeuq.tallies.guarantees import COUNTS_ONLY
 from distfreeuq.tallies.results import Tally, add_up
 
-Block: TypeAlias = ArrayLike | tuple[ArrayLike, ...]
-"""Rows without labels; or rows, their labels and, if there are any, their ids."""
-Blocks: TypeAlias = Callable[[], Iterable[Block]] | Iterator[Block]
-
 _ROWS_AT_ONCE = 1 << 18
 """Rows of an array that are read together, so that a memory map stays on disk."""
 
 
 def tally(
-    probs: ArrayLike | Blocks,
+    probs: RowsLike,
     labels: ArrayLike | None = None,
     *,
     score: ScoreLike | None = "aps",
@@ -47,9 +49,10 @@ def tally(
     ----------
     probs : array_like (n, K), or (n,) for the probability of class 1; or blocks
         A classifier's probabilities on rows that it was not fitted on. A memory map is
-        read piece by piece. Blocks are an iterator, or a function without arguments
-        that returns one: each block is such an array or, with labels, a tuple (probs,
-        labels) or (probs, labels, ids).
+        read piece by piece, and so is a Dask array or DataFrame, on the scheduler of
+        your choice. Blocks are an iterator, or a function without arguments that
+        returns one: each block is such an array or, with labels, a tuple (probs,
+        labels) or (probs, labels, ids), or a dict by these names.
     labels : array_like (n,), optional
         Integers 0..K-1, or names listed in `classes`. Without them the predictions are
         counted: what `bbse` and `rlls` need of the target.
@@ -102,61 +105,54 @@ def tally(
     randomized = args.flag(randomized, "randomized")
     progress = args.flag(progress, "progress")
     chosen = None if score is None else as_score(score, args)
-    if callable(probs) or isinstance(probs, Iterator):
-        for name, value in (("labels", labels), ("ids", ids)):
-            if value is not None:
-                must = "None where 'probs' is blocks, which have their own"
-                args.invalid(name, must, describe(value))
-        found = _tally_blocks(args, probs, chosen, randomized, classes, rng, progress)
-        if not found:
-            args.invalid("probs", "of one block at least", "no blocks")
-        return add_up(found)
+    rows = {"probs": probs, "labels": labels, "ids": ids}
+    blocks = read_blocks(args, rows, progress=progress)
+    if blocks is not None:
+        return _tally_blocks(args, blocks, chosen, randomized, classes, rng)
     return _tally_array(args, probs, labels, chosen, randomized, classes, rng, ids)
 
 
 def _tally_blocks(
     args: Arguments,
-    blocks: Blocks,
+    blocks: RowBlocks,
     score: NestedScore | None,
     randomized: bool,
     classes: Any,
     rng: RandomState,
-    progress: bool,
-) -> list[Tally]:
-    """Return the tally of every block."""
-    must = "blocks: arrays, or tuples of probs, labels and perhaps ids"
-    if not _takes_nothing(blocks):
-        args.invalid(
-            "probs",
-            f"a function without arguments that returns {must}",
-            describe(blocks),
-        )
-    given = blocks() if callable(blocks) else blocks
-    if not isinstance(given, Iterable):
-        args.invalid("probs", f"a function that returns {must}", describe(given))
-    found = []
-    for block in progress_bar(given, shown=progress, desc="blocks"):
-        rows = block if isinstance(block, tuple) else (block,)
-        if not 1 <= len(rows) <= 3:
-            args.invalid("probs", must, f"a tuple of {len(rows)}")
-        probs, labels, ids = (*rows, None, None)[:3]
-        found.append(
-            _tally_array(args, probs, labels, score, randomized, classes, rng, ids)
-        )
-    return found
+) -> Tally:
+    """Return the tally of all blocks."""
+    names = blocks.classes(classes)
+    score = _additive_score(args, score, names)
+    if not blocks.has("labels"):
+        score = None
+    randomized = randomized and score is not None and score.uses_uniforms
+    key = key_of_blocks(args, blocks, rng)
+    if not randomized:
+        key = None
+    elif blocks.has("ids"):
+        _need_seed(args, rng)
+    make = partial(_tally_block, names, score, randomized, key, rng)
+    return blocks.total(make, add_up)
 
 
-def _takes_nothing(blocks: Blocks) -> bool:
-    """Say whether it can be called without arguments, if it is to be called."""
-    if not callable(blocks):
-        return True
-    try:
-        inspect.signature(blocks).bind()
-    except TypeError:
-        return False
-    except ValueError:  # of some functions written in C nothing is known
-        pass
-    return True
+def _tally_block(
+    names: Classes,
+    score: NestedScore | None,
+    randomized: bool,
+    key: RowKey | None,
+    rng: RandomState,
+    block: Block,
+) -> Tally:
+    """Return the tally of one block."""
+    rows, labels, scores = block.probs(names), None, None
+    predicted = check_and_predict(rows)
+    if block["labels"] is not None:
+        labels = block.labels(names)
+    if score is not None:
+        found, own = score_block(score, names, randomized, key, rng, block)
+        scores = tally_scores(score, randomized, key, found, own, len(names))
+    counts = CountTally.of_rows(predicted, labels, len(names))
+    return Tally(names, counts, scores, COUNTS_ONLY)
 
 
 def _tally_array(
@@ -179,8 +175,8 @@ def _tally_array(
         ids = args.array(ids, "ids", "integers or texts")
         if ids.shape != (n,):
             args.invalid("ids", f"of length {n}", shape_of(ids))
-        if randomized and not is_seed(rng):
-            args.invalid("rng", "a seed where ids are given", describe(rng))
+        if randomized:
+            _need_seed(args, rng)
     check_rng(rng, args.caller)
     found = []
     for start in range(0, max(n, 1), _ROWS_AT_ONCE):
@@ -194,6 +190,11 @@ def _tally_array(
         counts = CountTally.of_rows(check_and_predict(rows), own, n_classes)
         found.append(Tally(names, counts, scores, COUNTS_ONLY))
     return found[0] if len(found) == 1 else add_up(found)
+
+
+def _need_seed(args: Arguments, rng: RandomState) -> None:
+    if not is_seed(rng):
+        args.invalid("rng", "a seed where ids are given", describe(rng))
 
 
 def _additive_score(

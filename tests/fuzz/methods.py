@@ -78,6 +78,7 @@ METHODS: dict[str, float] = {
 }
 
 NOT_CALLED = {
+    "compute": "of sets of Dask's rows: tests/property/tallies checks",
     "to_dict": "of a report, which tests/unit/reporting checks",
     "write": "of a report: report(path=...) writes with it",
     "draw": "what a subclass gives; sample checks",

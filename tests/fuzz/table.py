@@ -26,6 +26,7 @@ NOT_CALLED = {
     "Guarantee": "a record: results make it, and it is read only",
     "NoGuarantee": "a record, as Guarantee",
     "CalibrationTest": "made by assess",
+    "DaskPredictionSets": "made of rows of Dask; tests/property/tallies checks",
     "Report": "made by report, which writes its page and its table",
     "ShiftTest": "made by LabelShiftResult.test",
     "GoodnessOfFitTest": "made by LabelShiftResult.goodness_of_fit",

@@ -32,6 +32,7 @@ from distfreeuq._base.stored_state import (
     several,
 )
 from distfreeuq._base.user_warnings import Warned, warn_once, warn_user
+from distfreeuq._numerics.row_blocks import lazy
 from distfreeuq.conformal.by_group import guarantees
 from distfreeuq.conformal.data import CalibrationScores
 from distfreeuq.conformal.results import ConformalResult, guarantee_of_sets
@@ -127,6 +128,11 @@ class GroupedConformalResult(Result):
         return int(self.counts.sum())
 
     @property
+    def _draws_uniforms(self) -> bool:
+        """Whether new rows' uniforms are drawn, and not hashes of the rows."""
+        return self.fits[0]._draws_uniforms
+
+    @property
     def title(self) -> str:
         """The procedure."""
         return f"{self.fits[0].title}, by group"
@@ -143,6 +149,7 @@ class GroupedConformalResult(Result):
             args.invalid("group", f"one of {listed(self.names)}", describe(group))
         return self.fits[self.names.index(group)]
 
+    @lazy
     def predict(
         self,
         probs: ArrayLike,
@@ -187,6 +194,7 @@ class GroupedConformalResult(Result):
             index=row_names(probs),
         )
 
+    @lazy
     def p_values(
         self,
         probs: ArrayLike,

@@ -19,6 +19,7 @@ from distfreeuq._base.stored_state import (
     part_or_none,
     real,
 )
+from distfreeuq._numerics.row_blocks import lazy
 from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.bounds import unchecked
 from distfreeuq.conformal.data import (
@@ -122,6 +123,7 @@ class CovariateShiftConformalResult(ConformalResult):
             )
         return self._thresholds_of(weights)
 
+    @lazy
     def predict(
         self,
         probs: ArrayLike,
@@ -151,6 +153,7 @@ class CovariateShiftConformalResult(ConformalResult):
         thresholds = self._thresholds_of(weights)
         return self._sets(rows, u, thresholds, own_uniforms=uniforms is not None)
 
+    @lazy
     def p_values(
         self,
         probs: ArrayLike,
