@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from distfreeuq._base.arguments import Arguments
 from distfreeuq.density_ratios.data import Samples
 
 LARGEST_NETWORK = 50_000_000
 """Most weights of classifier and discriminator; Adam keeps three numbers for each."""
+
+_LARGEST_AS_IS = 1e100
+"""Of features that are not scaled: squares of gradients are finite below it."""
 
 
 class TrainingOptions(NamedTuple):
@@ -42,6 +47,12 @@ def read_training_options(
     if n_hidden * (d + n_other) > LARGEST_NETWORK:
         must = f"so small that the networks have at most {LARGEST_NETWORK} weights"
         args.invalid("n_hidden", must, f"{n_hidden} with {d} columns")
+    standardize = args.flag(given["standardize"], "standardize")
+    for name, rows in (("source", samples.source), ("target", samples.target)):
+        largest = float(np.abs(rows).max(initial=0.0))
+        if not standardize and largest > _LARGEST_AS_IS:
+            must = f"of numbers up to {_LARGEST_AS_IS:g} in size with standardize=False"
+            args.invalid(name, must, f"{largest:g}")
     share = "a number from 0 up to, but not including, 1"
     not_negative = "a non-negative finite number"
     positive = "a positive finite number"
@@ -65,6 +76,6 @@ def read_training_options(
         learning_rate=args.number(
             given["learning_rate"], "learning_rate", positive, low=1e-12, high=1e3
         ),
-        standardize=args.flag(given["standardize"], "standardize"),
+        standardize=standardize,
         progress=args.flag(given["progress"], "progress"),
     )

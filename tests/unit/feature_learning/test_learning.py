@@ -250,6 +250,8 @@ def test_labels_may_be_integers_of_python():
 
 def test_bad_rows_are_refused():
     source, labels, target = shifted(40, 40)
+    with pytest.raises(dfu.InputError, match=r"'target'.*1e\+100.*standardize=False"):
+        fit((source, labels, 1e150 * target), standardize=False)
     with pytest.raises(dfu.InputError, match=r"'target'.*columns of 'source'"):
         fit((source, labels, target[:, :1]))
     with pytest.raises(dfu.InputError, match="'labels'"):
