@@ -202,11 +202,8 @@ class RiskMonitor(Result):
         """
         args = Arguments("update_labels")
         if ids is None:
-            n = (
-                args.array(labels, "labels", "labels").shape[0]
-                if np.ndim(labels)
-                else 0
-            )
+            given = args.array(labels, "labels", "labels")
+            n = given.shape[0] if given.ndim else 0
             at = self.waiting.unlabelled()
             if n > at.size:
                 must = f"at most {at.size} labels, one for each row that waits"

@@ -258,3 +258,12 @@ def test_levels_whose_half_is_no_number_give_the_widest_interval():
     monitor = dfu.risk_monitor(np.array([[0.9, 0.1]] * 9), [0] * 9, alpha=5e-324)
     assert monitor.confint(5e-324).tolist() == [0.0, 1.0]
     assert "nan" not in str(monitor)
+
+
+@pytest.mark.parametrize("labels", [[[0], [1, 2]], 1, "a", [[0, 1]]])
+def test_labels_of_waiting_rows_are_refused_by_name(labels):
+    probs = [[0.9, 0.1], [0.2, 0.8]]
+    monitor = dfu.risk_monitor(probs, [0, 1]).update(probs)
+    with pytest.raises(dfu.InputError, match=r"^The 'labels' parameter of update_l"):
+        monitor.update_labels(labels)
+    assert monitor.n_labelled == 0
