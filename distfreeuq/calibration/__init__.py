@@ -14,6 +14,7 @@ from distfreeuq.calibration.probability_maps.beta_curves import (
     BetaResult,
     beta_calibration,
 )
+from distfreeuq.calibration.probability_maps.binned_map import BinnedResult
 from distfreeuq.calibration.probability_maps.dirichlet_maps import (
     DirichletResult,
     dirichlet_scaling,
@@ -24,11 +25,14 @@ from distfreeuq.calibration.probability_maps.venn_prediction import (
 )
 from distfreeuq.calibration.results import CalibrationResult
 from distfreeuq.calibration.temperature import TemperatureResult, temperature_scaling
+from distfreeuq.calibration.tied.class_bundling import ClassBundles, class_bundles
 from distfreeuq.calibration.vector import VectorResult, vector_scaling
 
 __all__ = [
     "BetaResult",
+    "BinnedResult",
     "CalibrationResult",
+    "ClassBundles",
     "ClasswiseTemperatureResult",
     "DirichletResult",
     "GroupwiseResult",
@@ -39,6 +43,7 @@ __all__ = [
     "VectorResult",
     "VennAbersResult",
     "beta_calibration",
+    "class_bundles",
     "classwise_temperature_scaling",
     "dirichlet_scaling",
     "groupwise_calibration",

@@ -11,6 +11,8 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray
 from distfreeuq._base.arrays import describe
 from distfreeuq._base.keyword_options import complete_options
+from distfreeuq.binning.histogram import histogram_binning
+from distfreeuq.binning.results import BinningResult
 from distfreeuq.calibration.classwise_temperature import (
     classwise_temperature_scaling,
     fit_classwise_temperatures,
@@ -34,6 +36,12 @@ from distfreeuq.calibration.probability_maps.beta_curves import (
     beta_calibration,
     fit_beta,
     read_beta_options,
+)
+from distfreeuq.calibration.probability_maps.binned_map import (
+    BinnedResult,
+    as_map,
+    fit_binned,
+    read_binning_options,
 )
 from distfreeuq.calibration.probability_maps.dirichlet_maps import (
     dirichlet_scaling,
@@ -80,7 +88,7 @@ class Calibrator:
         Options that came with it, in a ``functools.partial``.
     """
 
-    function: Callable[..., CalibrationResult]
+    function: Callable[..., CalibrationResult | BinningResult]
     read: Callable[..., Any]
     fit: Callable[[CalibrationRows, Any], CalibrationResult]
     takes_probs: bool = False
@@ -115,9 +123,17 @@ CALIBRATORS = {
     ),
 }
 
+BY_NAME = {
+    **CALIBRATORS,
+    "binning": Calibrator(
+        histogram_binning, read_binning_options, fit_binned, takes_probs=True
+    ),
+}
+"""All of them, with histogram binning as a calibration map."""
+
 
 AnyCalibrator: TypeAlias = Calibrator | OwnCalibrator
-TAKES_PROBS = (IsotonicResult, VennAbersResult, BetaResult)
+TAKES_PROBS = (IsotonicResult, VennAbersResult, BetaResult, BinnedResult)
 """Maps of probabilities, which take no logits."""
 
 
@@ -131,14 +147,14 @@ def read_calibrator(
     """
     if isinstance(value, str) or not (callable(value) or is_estimator(value)):
         if not isinstance(value, str):
-            names = ", ".join(repr(name) for name in CALIBRATORS)
+            names = ", ".join(repr(name) for name in BY_NAME)
             must = f"one of {names}, a function, or an object with 'fit'"
             args.invalid(parameter, must, describe(value))
-        name = args.choice(value, parameter, CALIBRATORS)
-        return name, CALIBRATORS[name]
+        name = args.choice(value, parameter, BY_NAME)
+        return name, BY_NAME[name]
     whole = isinstance(value, partial) and not value.args
     function = value.func if isinstance(value, partial) and whole else value
-    for name, known in CALIBRATORS.items():
+    for name, known in BY_NAME.items():
         if function is not known.function:
             continue
         preset = dict(value.keywords) if isinstance(value, partial) else {}
@@ -163,6 +179,8 @@ def fit_calibrator(
     if isinstance(calibrator, Calibrator):
         return calibrator.fit(rows, options)
     found = calibrator.fit(args, parameter, rows, options, weights)
+    if isinstance(found, BinningResult):
+        return as_map(rows, found)
     if not isinstance(found, CalibrationResult):
         must = "a calibrator that returns a CalibrationResult or a map of logits"
         args.invalid(parameter, must, f"one that returns {type(found).__name__}")

@@ -223,14 +223,15 @@ def classwise_temperature_scaling(
     -----
     Rows are grouped by their predicted class, which is known when new rows come, and
     the mean loss over all rows is minimised: eq. (4.3) of [1]_ for gamma = inf, (4.2)
-    otherwise. The latter is solved exactly as the nested convex problem that it is: for
-    a given alpha_0 the best alpha_k is the class's own optimum clipped to alpha_0 +-
-    gamma, and what remains is convex in alpha_0. Classes that are never predicted get
-    alpha_0. With gamma = inf, a class without an error among its rows has no best
-    temperature, and T -> 0 would make its predictions certain: it gets the temperature
-    of all rows together, and the table says "no error". The paper allows negative
-    alpha_k, which would turn decisions around; here they are positive, so that no
-    decision changes.
+    otherwise. The likelihood of the latter is solved exactly as the nested convex
+    problem that it is: for a given alpha_0 the best alpha_k is the class's own optimum
+    clipped to alpha_0 +- gamma, and what remains is convex in alpha_0. The Brier score
+    is not convex: the best of a fine grid is taken, and solved for from there. Classes
+    that are never predicted get alpha_0. With gamma = inf, a class without an error
+    among its rows has no best temperature, and T -> 0 would make its predictions
+    certain: it gets the temperature of all rows together, and the table says "no
+    error". The paper allows negative alpha_k, which would turn decisions around; here
+    they are positive, so that no decision changes.
 
     References
     ----------
@@ -294,9 +295,6 @@ def read_classwise_options(
     gamma = args.number(gamma, "gamma", must, low=0.0)
     alpha_bounds = read_alpha_bounds(args, bounds, rows)
     loss = args.choice(loss, "loss", LOSS_NAMES)
-    if loss == "brier" and np.isfinite(gamma):
-        must = "'nll' for a finite gamma, whose solution needs a convex loss"
-        args.invalid("loss", must, "'brier'")
     options = ClasswiseOptions(
         gamma=gamma,
         bounds=alpha_bounds,
@@ -318,7 +316,7 @@ def fit_classwise_temperatures(
     if np.isinf(gamma):
         fitted = fit_separately(rows, counts >= min_rows, loss, alpha_bounds)
     else:
-        fitted = fit_limited(rows, counts > 0, gamma, alpha_bounds)
+        fitted = fit_limited(rows, rows.tops, counts > 0, gamma, alpha_bounds, loss)
     if (fitted.status == AT_BOUND).any():
         _warn_at_bound(rows, fitted.status)
     guarantee: Guarantee | NoGuarantee

@@ -9,24 +9,41 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, FloatMatrix, IntArray
-from distfreeuq._base.arrays import listed
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    BoolArray,
+    FloatMatrix,
+    IntArray,
+)
+from distfreeuq._base.arrays import listed, read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import (
     State,
     column_names,
+    flags,
+    floats,
     integers,
     maybe,
     part,
+    real,
     require,
     several,
     text,
 )
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq.calibration.data import describe_rows, read_new_logits, split_rows
-from distfreeuq.calibration.losses.temperature_loss import scaled_softmax
+from distfreeuq.calibration.isotonic import IsotonicResult
+from distfreeuq.calibration.losses.temperature_loss import LOSS_NAMES, scaled_softmax
+from distfreeuq.calibration.platt import PlattResult
+from distfreeuq.calibration.probability_maps.beta_curves import BetaResult
+from distfreeuq.calibration.probability_maps.binned_map import BinnedResult
+from distfreeuq.calibration.probability_maps.dirichlet_maps import DirichletResult
+from distfreeuq.calibration.probability_maps.venn_prediction import VennAbersResult
 from distfreeuq.calibration.results import CalibrationResult
 from distfreeuq.calibration.temperature import TemperatureResult
+from distfreeuq.calibration.tied.class_bundling import ClassBundles
+from distfreeuq.calibration.tied.probabilities import shrink
+from distfreeuq.calibration.vector import VectorResult
 from distfreeuq.exceptions import UnseenGroupWarning
 
 if TYPE_CHECKING:
@@ -36,8 +53,18 @@ if TYPE_CHECKING:
 
 Split = Callable[[Any], ArrayLike]
 """From logits, as the user gave them, to each row's group."""
+WITH_PARAMETERS = TemperatureResult | VectorResult | PlattResult | DirichletResult
+"""Maps whose parameters gamma ties; of others it ties the probabilities."""
+OF_PROBABILITIES = IsotonicResult | VennAbersResult | BetaResult | BinnedResult
+"""Maps of probabilities, not of logits."""
 POOLED = -1
 """Stands for the map that is fitted to all rows, in place of a position in `fits`."""
+
+
+def _rule(value: Any, sizes: Any) -> None:
+    """Allow what a file holds of a rule for groups."""
+    if not isinstance(value, ClassBundles):
+        text("predicted")(value, sizes)
 
 
 @register("groupwise-calibration")
@@ -54,12 +81,23 @@ class GroupwiseResult(CalibrationResult):
     counts : ndarray (G,)
         Fitted rows of each.
     which : ndarray (G,)
-        Position of each group's map in `fits`; -1 for groups of too few rows, which use
-        the pooled map.
+        Position of each group's map in `fits`; -1 for groups that use the pooled map:
+        those of too few rows, and with gamma = 0 all.
     fits : tuple of CalibrationResult
     pooled : CalibrationResult
-        The map fitted to all rows.
-    split : "predicted", None or callable
+        The map fitted to all rows; with a finite gamma that ties parameters, the map
+        that the groups share.
+    gamma : float
+        How far a group's parameters may be from the shared ones, or its probabilities
+        from those by the shared map; inf for groups by themselves.
+    limited : ndarray (G,)
+        Whether gamma keeps the group from its own best parameters.
+    gamma_losses : ndarray (J, 2)
+        What cross-validation compared: values of gamma, and their losses. Empty where
+        gamma was given.
+    gamma_loss : str
+        Which loss that is, "nll" or "brier".
+    split : "predicted", None, ClassBundles or callable
         How `predict` finds the groups of new rows; None: they are given.
 
     The other attributes are those of every `CalibrationResult`.
@@ -82,6 +120,10 @@ class GroupwiseResult(CalibrationResult):
     which: IntArray
     fits: tuple[CalibrationResult, ...]
     pooled: CalibrationResult
+    gamma: float
+    limited: BoolArray
+    gamma_losses: FloatMatrix
+    gamma_loss: str
     split: str | Split | None
 
     _state: ClassVar[State] = {
@@ -91,7 +133,11 @@ class GroupwiseResult(CalibrationResult):
         "fits": several(part(CalibrationResult), "F"),
         "which": integers("G", low=POOLED, below="F"),
         "pooled": part(CalibrationResult),
-        "split": maybe(text("predicted")),
+        "gamma": real(0.0, finite=False),
+        "limited": flags("G"),
+        "gamma_losses": floats("J", 2, low=0.0),
+        "gamma_loss": text(*LOSS_NAMES),
+        "split": maybe(_rule),
     }
 
     def _validate_state(self) -> None:
@@ -113,7 +159,7 @@ class GroupwiseResult(CalibrationResult):
         Parameters
         ----------
         logits : array_like (n, K)
-            Columns as in the fit. For isotonic calibration, probabilities.
+            Columns as in the fit; probabilities, if the calibrator takes these.
         groups : array_like (n,), optional
             Needed if the fit was given an array of groups, and only then.
 
@@ -124,6 +170,8 @@ class GroupwiseResult(CalibrationResult):
         """
         args = Arguments("GroupwiseResult.predict")
         matrix = read_new_logits(args, logits, self.classes, may_be_probs=True)
+        if isinstance(self.pooled, OF_PROBABILITIES):
+            matrix = args.new_probs(matrix, self.classes, "logits")
         return self._by_group(args, logits, matrix, groups)
 
     def _by_group(
@@ -142,7 +190,13 @@ class GroupwiseResult(CalibrationResult):
                 UnseenGroupWarning,
             )
         maps = np.append(self.which, POOLED)[codes]
-        return apply_maps(matrix, maps, self.fits, self.pooled)
+        reach = np.inf if self.ties_parameters else self.gamma
+        return apply_maps(matrix, maps, self.fits, self.pooled, reach)
+
+    @property
+    def ties_parameters(self) -> bool:
+        """Whether gamma ties the groups' parameters, or else their probabilities."""
+        return isinstance(self.pooled, WITH_PARAMETERS)
 
     def _codes(
         self,
@@ -162,11 +216,22 @@ class GroupwiseResult(CalibrationResult):
         places = np.array([position.get(name, POOLED) for name in distinct], np.int64)
         return places[codes], [name for name in distinct if name not in position]
 
+    @staticmethod
+    def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
+        """Return today's fields from those in files of format 1."""
+        n_groups = len(fields["names"])
+        return fields | {
+            "gamma": np.inf,
+            "limited": read_only(np.zeros(n_groups, dtype=np.bool_)),
+            "gamma_losses": read_only(np.empty((0, 2))),
+            "gamma_loss": "nll",
+        }
+
     def _check_savable(self) -> None:
-        if callable(self.split):
+        if callable(self.split) and not isinstance(self.split, ClassBundles):
             Arguments("save").invalid(
                 "groups",
-                "an array, or 'predicted': a file holds no code",
+                "an array, 'predicted' or class_bundles: a file holds no code",
                 "a function",
             )
 
@@ -178,18 +243,21 @@ class GroupwiseResult(CalibrationResult):
         """Return the groups' own tables below one another, with columns group and n.
 
         A column n of their own is called n_rows. The column pooled marks groups that
-        use the pooled map.
+        use the pooled map, limited those that gamma keeps from their own best
+        parameters.
         """
         import pandas as pd
 
         parts: list[pd.DataFrame] = []
-        for name, n, which in zip(self.names, self.counts, self.which, strict=True):
+        groups = zip(self.names, self.counts, self.which, self.limited, strict=True)
+        for name, n, which, limited in groups:
             pooled = which == POOLED
             fit = self.pooled if pooled else self.fits[which]
             frame = fit.to_frame().rename(columns={"n": "n_rows"})
             frame.insert(0, "group", [name] * len(frame))
             frame.insert(1, "n", n)
             frame["pooled"] = pooled
+            frame["limited"] = limited
             parts.append(frame)
         return pd.concat(parts, ignore_index=True)
 
@@ -212,8 +280,12 @@ def apply_maps(
     maps: IntArray,
     fits: tuple[CalibrationResult, ...],
     pooled: CalibrationResult,
+    gamma: float = np.inf,
 ) -> FloatMatrix:
-    """Return each row's probabilities by its map, a position in `fits` or -1."""
+    """Return each row's probabilities by its map, a position in `fits` or -1.
+
+    They are within gamma of those by the pooled map.
+    """
     all_fits = [*fits, pooled]  # position -1 is the pooled one
     temperatures = [fit for fit in all_fits if isinstance(fit, TemperatureResult)]
     if len(temperatures) == len(all_fits):
@@ -224,4 +296,6 @@ def apply_maps(
     for index in np.unique(maps):
         own = maps == index
         probs[own] = all_fits[index]._predict(matrix[own])
+    if np.isfinite(gamma) and fits:
+        return shrink(probs, pooled._predict(matrix), gamma)
     return probs

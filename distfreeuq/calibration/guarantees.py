@@ -27,6 +27,23 @@ def no_theorem(what: str, theorem: str = "Thm 4.1") -> NoGuarantee:
     )
 
 
+def tied_groups(loss: str) -> NoGuarantee:
+    """Return the guarantee of one of several maps that gamma ties together."""
+    return NoGuarantee(f"Thm 4.1 of {ZHAO_2020} bounds the {loss} of all groups as one")
+
+
+def shrunk_to_shared(what: str) -> NoGuarantee:
+    """Return the guarantee of probabilities that gamma ties to those of a shared map.
+
+    The parts about distances need no rows, and are proved on the theory page.
+    """
+    return NoGuarantee(
+        f"no finite-sample theorem for {what} by groups; tied to the shared map, they "
+        "are no farther than by themselves from any probabilities within gamma of it "
+        "(theory page, 8.7)"
+    )
+
+
 def read_logit_range(
     args: Arguments, declared: float | None, rows: CalibrationRows
 ) -> float | None:
@@ -48,10 +65,16 @@ def temperature_guarantee(
     n_temperatures: int,
     delta: float,
     logit_range: float | None,
+    groups: str = "class-wise",
+    n_choices: int = 1,
 ) -> Guarantee | NoGuarantee:
-    """Return Theorem 4.1 for temperatures that share an alpha_0 within gamma."""
+    """Return Theorem 4.1 for temperatures that share an alpha_0 within gamma.
+
+    If gamma was chosen among `n_choices` by these rows, each has its share of delta.
+    """
     if rows.is_weighted:
         return WEIGHTED
+    total, delta = delta, delta / n_choices
     tight = tight_excess_risk(
         rows, loss, rows.n, n_temperatures, delta, alpha_bounds, gamma, logit_range
     )
@@ -78,14 +101,19 @@ def temperature_guarantee(
             **paper._asdict(),
         )
     )
-    what = "temperature" if n_temperatures == 1 else "class-wise temperatures"
+    what = "temperature"
+    if n_temperatures > 1:
+        what = f"{groups} temperatures"
+    best = f"the best {what}"
+    if n_temperatures > 1 and groups.endswith("'"):
+        best = f"{groups} best temperatures"
     return _claim(
-        f"the expected {LOSS_NAMES[loss]} of new rows exceeds that of the best {what} "
+        f"the expected {LOSS_NAMES[loss]} of new rows exceeds that of {best} "
         f"with 1/T in {_interval(alpha_bounds)} by at most {at_most(tight)}; "
         f"by the paper's own constants, {at_most(printed)}.",
         rows,
         tight,
-        delta,
+        total,
         logit_range,
         f"{ZHAO_2020}, Thm 4.1; tighter constants: theory page, 8",
     )
@@ -101,18 +129,20 @@ def class_guarantee(
     delta: float,
     logit_range: float | None,
     groups: tuple[str, str] = ("predicted class", "predicted classes"),
+    n_choices: int = 1,
 ) -> Guarantee | NoGuarantee:
     """Return Corollary 4.2 for temperatures fitted by themselves, given the counts.
 
     `counts` are the rows of the `groups` that have a temperature of their own. Whether
     one has may depend on its labels, so that delta is shared by all `n_candidates` that
-    could have had one.
+    could have had one; and by all `n_choices` of gamma that these rows decided among.
     """
     if rows.is_weighted:
         return WEIGHTED
     if counts.size == 0:
         return NoGuarantee(f"no {groups[0]} has enough rows for its own temperature")
     ends = np.unique(counts)[[-1, 0]]
+    n_candidates *= n_choices
     share = delta / n_candidates
 
     def by_counts(loss: str) -> list[float]:

@@ -43,35 +43,63 @@ class LinearMap:
     diverged: BoolArray
 
 
+class BinaryLoss:
+    """Mean log loss plus ridge of sigmoid(slope * (z_1 - z_0) + intercept).
+
+    Parameters
+    ----------
+    rows : CalibrationRows
+    ridge : float
+    smoothing : bool
+        Whether the targets are Platt's, or the labels themselves.
+    """
+
+    __slots__ = ("design", "ridge", "targets", "weights")
+
+    def __init__(self, rows: CalibrationRows, ridge: float, smoothing: bool) -> None:
+        scores = rows.logits[:, 1].astype(np.float64) - rows.logits[:, 0]
+        self.design = np.column_stack([scores, np.ones(rows.n)])
+        self.weights = rows.weights / rows.total_weight
+        self.targets: FloatArray = rows.labels.astype(np.float64)
+        if smoothing:
+            self.targets = smoothed_targets(rows)
+        self.ridge = ridge
+
+    def evaluate(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return the loss and its gradient in slope and intercept."""
+        sums = logistic_sums(
+            self.design, self.targets, self.weights[:, None], theta[None, :]
+        )[0]
+        if self.ridge == 0.0:  # of steps so long that their squares overflow too
+            return float(sums[0]), sums[1:]
+        away = theta - _NEUTRAL
+        loss = float(sums[0]) + 0.5 * self.ridge * float(away @ away)
+        return loss, sums[1:] + self.ridge * away
+
+    def hessian(self, theta: FloatArray) -> FloatMatrix:
+        """Return the Hessian (2, 2)."""
+        p = special.expit(self.design @ theta)
+        inner = (self.weights * p * (1.0 - p))[:, None] * self.design
+        return np.asarray(self.design.T @ inner + self.ridge * np.eye(2))
+
+    def scores(self, theta: FloatArray) -> FloatMatrix:
+        """Return every row's weighted gradient (n, 2), without the ridge."""
+        residuals = special.expit(self.design @ theta) - self.targets
+        return np.asarray((self.weights * residuals)[:, None] * self.design)
+
+
 @on_one_blas_thread
 def fit_binary(rows: CalibrationRows, ridge: float, smoothing: bool) -> LinearMap:
     """Fit sigmoid(slope * (z_1 - z_0) + intercept)."""
-    scores = rows.logits[:, 1].astype(np.float64) - rows.logits[:, 0]
-    design = np.column_stack([scores, np.ones(rows.n)])
-    weights = rows.weights / rows.total_weight
-    targets = smoothed_targets(rows) if smoothing else rows.labels.astype(np.float64)
-
-    def evaluate(theta: FloatArray) -> tuple[float, FloatArray]:
-        sums = logistic_sums(design, targets, weights[:, None], theta[None, :])[0]
-        if ridge == 0.0:  # of steps so long that their squares overflow too
-            return float(sums[0]), sums[1:]
-        away = theta - _NEUTRAL
-        loss = float(sums[0]) + 0.5 * ridge * float(away @ away)
-        return loss, sums[1:] + ridge * away
-
-    def hessian(theta: FloatArray) -> FloatMatrix:
-        p = special.expit(design @ theta)
-        inner = (weights * p * (1.0 - p))[:, None] * design
-        return np.asarray(design.T @ inner + ridge * np.eye(2))
+    loss = BinaryLoss(rows, ridge, smoothing)
 
     def curvature(theta: FloatArray) -> FactoredHessian:
-        return FactoredHessian(hessian(theta), _NO_DIRECTIONS)
+        return FactoredHessian(loss.hessian(theta), _NO_DIRECTIONS)
 
-    theta = minimize_convex(evaluate, curvature, _NEUTRAL)
+    theta = minimize_convex(loss.evaluate, curvature, _NEUTRAL)
     slope, intercept = theta
-    residuals = weights * (special.expit(design @ theta) - targets)
-    scored = residuals[:, None] * design
-    diverged = bool(hessian(theta)[1, 1] < FLAT)
+    scored = loss.scores(theta)
+    diverged = bool(loss.hessian(theta)[1, 1] < FLAT)
     variances = curvature(theta).sandwich(scored.T @ scored)
     return LinearMap(
         coef=0.5 * np.array([[1 + slope, 1 - slope], [1 - slope, 1 + slope]]),

@@ -20,6 +20,7 @@ from distfreeuq.calibration.losses.temperature_loss import (
 )
 from distfreeuq.calibration.reliability_change import bin_sums
 from distfreeuq.calibration.temperature import FittedGroups, temperature_std_err
+from distfreeuq.calibration.tied.brier_temperatures import tie_brier
 
 OWN, SHARED, AT_BOUND, LIMITED, NO_ERROR = range(5)
 
@@ -48,11 +49,13 @@ class FittedClasses:
 class _Fit:
     """The passes over the rows that both ways of fitting have in common."""
 
-    def __init__(self, rows: CalibrationRows, loss: str) -> None:
+    def __init__(
+        self, rows: CalibrationRows, codes: IntArray, n_groups: int, loss: str
+    ) -> None:
         self.rows = rows
-        self.losses = LossInAlpha(rows, rows.tops, rows.n_classes, loss)
+        self.losses = LossInAlpha(rows, codes, n_groups, loss)
         self.correct = rows.tops == rows.labels
-        self.before = self.losses(np.ones(rows.n_classes))
+        self.before = self.losses(np.ones(n_groups))
         self.bins_before = self._bins()
 
     def _bins(self) -> FloatMatrix:
@@ -79,7 +82,7 @@ def fit_separately(
     that are predicted without an error, whose loss falls with T for ever, if there is
     an error elsewhere and the shared temperature is one.
     """
-    fit = _Fit(rows, loss)
+    fit = _Fit(rows, rows.tops, rows.n_classes, loss)
     minimum = fit.losses.minimize(bounds, fit.before)
     status = np.where(minimum.at_bound != 0, AT_BOUND, OWN)
     std_err = temperature_std_err(minimum)
@@ -100,15 +103,22 @@ def fit_separately(
 
 
 def fit_limited(
-    rows: CalibrationRows, own: BoolArray, gamma: float, bounds: tuple[float, float]
+    rows: CalibrationRows,
+    codes: IntArray,
+    own: BoolArray,
+    gamma: float,
+    bounds: tuple[float, float],
+    loss: str = "nll",
 ) -> FittedClasses:
-    """Fit classes within gamma of alpha_0, eq. (4.2) of Zhao, Chen and Oymak (2020).
+    """Fit groups within gamma of alpha_0, eq. (4.2) of Zhao, Chen and Oymak (2020).
 
-    With alpha*_k the optimum of class k by itself, the smallest loss for a given
+    With alpha*_k the optimum of group k by itself, the smallest likelihood for a given
     alpha_0 is at alpha_k = alpha*_k clipped to alpha_0 +- gamma. Its derivative in
-    alpha_0 is the sum of the clipped classes' gradients, which increases.
+    alpha_0 is the sum of the clipped groups' gradients, which increases. The Brier
+    score takes a search: see `tie_brier`. Groups that `own` (G,) does not mark have no
+    rows, and get alpha_0.
     """
-    fit = _Fit(rows, "nll")
+    fit = _Fit(rows, codes, own.size, loss)
     alone = fit.losses.minimize(bounds, fit.before)
     low = float(alone.alphas[own].max()) - gamma
     high = float(alone.alphas[own].min()) + gamma
@@ -117,6 +127,16 @@ def fit_limited(
         shared = min(max(float(pooled.alphas[0]), low), high)
         minimum, limited = alone, np.zeros(own.size, dtype=bool)
         shared_sums, shared_at_bound = pooled.sums[0], 0
+    elif loss == "brier":
+        found = tie_brier(fit.losses, own, gamma, bounds)
+        shared, limited = found.shared, found.limited
+        minimum = Minimum(
+            alphas=found.alphas,
+            sums=fit.losses(found.alphas, own),
+            at_bound=_at_bound(found.alphas, bounds) * (own & ~limited),
+        )
+        shared_sums = minimum.sums[limited | ~own].sum(axis=0)
+        shared_at_bound = int(_at_bound(np.array([shared]), bounds)[0])
     else:
         nested = _solve_nested(fit.losses, alone.alphas, own, gamma, bounds)
         shared = float(nested.alphas[0])
@@ -140,6 +160,12 @@ def fit_limited(
     status = np.where(minimum.at_bound != 0, AT_BOUND, OWN)
     status = np.where(limited, LIMITED, np.where(own, status, SHARED))
     return FittedClasses(fit.finish(minimum), status, std_err, shared)
+
+
+def _at_bound(alphas: FloatArray, bounds: tuple[float, float]) -> IntArray:
+    """Return -1 at the lower bound, 1 at the upper, 0 between them."""
+    above = (alphas >= bounds[1]).astype(np.int64)
+    return above - (alphas <= bounds[0])
 
 
 def _solve_nested(

@@ -206,11 +206,28 @@ def summarize_groupwise(fit: GroupwiseResult) -> GuaranteeSummary:
             ]
         rows.append([class_name(name), str(n), *cells])
     headers = ["group", "n", "loss before", "loss after", "changed", "map"]
-    pooled = f"{_describe(fit.pooled)}, fitted to all rows"
-    if isinstance(fit.pooled, TemperatureResult):
+    tied = np.isfinite(fit.gamma)
+    how = "fitted to all rows"
+    if tied and fit.ties_parameters and fit.gamma > 0.0:
+        how = "shared by the groups"
+    pooled = f"{_describe(fit.pooled)}, {how}"
+    if isinstance(fit.pooled, TemperatureResult) and not tied:
         pooled += "; for groups of too few rows, or without an error among them"
     notes = [("Pooled", f"{pooled}.")]
-    facts = [("Calibrator", fit.calibrator), ("Groups", str(len(fit.names)))]
+    what = "parameters" if fit.ties_parameters else "probabilities"
+    gamma = f"{fit.gamma:g}, of {what}" if tied else "inf, by themselves"
+    facts = [
+        ("Calibrator", fit.calibrator),
+        ("Groups", str(len(fit.names))),
+        ("Gamma", gamma),
+    ]
+    if fit.limited.any():
+        facts.append(("Groups limited by gamma", str(int(fit.limited.sum()))))
+    if fit.gamma_losses.size:
+        compared = "; ".join(f"{g:g}: {loss:.4f}" for g, loss in fit.gamma_losses)
+        name = LOSS_NAMES[fit.gamma_loss]
+        note = f"least {name} in five-fold cross-validation on these rows: {compared}."
+        notes.append(("Gamma", note))
     tables = [Table(headers, rows)]
     return _summarize(fit, "Calibration by groups", facts, tables, notes)
 
@@ -245,8 +262,10 @@ def _ridge(ridge: float) -> list[tuple[str, str]]:
 
 def _describe(fit: CalibrationResult) -> str:
     if isinstance(fit, TemperatureResult):
-        error = "at bound" if np.isnan(fit.std_err) else f"s.e. {fit.std_err:.3f}"
-        return f"T={fit.temperature:.4g}, {error}"
+        if fit.at_bound is not None:
+            return f"T={fit.temperature:.4g}, at bound"
+        error = "" if np.isnan(fit.std_err) else f", s.e. {fit.std_err:.3f}"
+        return f"T={fit.temperature:.4g}{error}"
     return type(fit).__name__.removesuffix("Result").lower()
 
 

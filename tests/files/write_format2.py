@@ -148,6 +148,14 @@ def results() -> dict[str, Any]:
         "beta": dfu.beta_calibration(PROBS, LABELS),
         "venn-abers": dfu.venn_abers(PROBS, LABELS),
         "groupwise": dfu.groupwise_calibration("temperature", LOGITS, LABELS),
+        "groupwise-tied": dfu.groupwise_calibration(
+            "binning",
+            PROBS,
+            LABELS,
+            groups=dfu.class_bundles(PROBS, LABELS, by="confidence"),
+            n_bins=2,
+            gamma=[0.1, 0.2],
+        ),
         "assessment": dfu.assess(PROBS, LABELS, n_boot=20, rng=0),
         "comparison": dfu.compare({"a": PROBS, "b": PROBS[:, ::-1]}, LABELS, n_boot=0),
         "comparison-of-calibrations": dfu.compare_calibrations(
@@ -211,6 +219,8 @@ def numbers_of(fit: Any) -> dict[str, Any]:
         dfu.BinningResult | dfu.IsotonicResult | dfu.VennAbersResult | dfu.BetaResult,
     ):
         found["predict"] = fit.predict(TWO if len(fit.classes) == 2 else PROBS)
+    elif isinstance(fit, dfu.GroupwiseResult) and fit.calibrator == "binning":
+        found["predict"] = fit.predict(PROBS)
     elif isinstance(fit, dfu.CalibrationResult):
         found["predict"] = fit.predict(LOGITS[:, : len(fit.classes)])
     elif isinstance(fit, dfu.CovariateShiftCalibrationResult):

@@ -177,14 +177,14 @@ def _wrong_map(logits: Any, labels: Any, sample_weight: Any = None) -> Any:
 def calibrator(s: Sample) -> Argument:
     names = (
         "temperature", "platt", "vector", "isotonic", "classwise-temperature",
-        dfu.temperature_scaling, own_map, _wrong_map,
+        "binning", dfu.temperature_scaling, own_map, _wrong_map,
     )  # fmt: skip
     return same(s.r.choice(names))
 
 
 def any_calibrator(s: Sample) -> Argument:
     """Return what `covariate_shift_calibration` takes."""
-    names = ("beta", "venn-abers", "binning", "dirichlet")
+    names = ("beta", "venn-abers", "dirichlet")
     return same(s.r.choice(names)) if s.r.random() < 0.4 else calibrator(s)
 
 

@@ -27,6 +27,7 @@ NOT_CALLED = {
     "NoGuarantee": "a record, as Guarantee",
     "CalibrationTest": "made by assess",
     "DaskPredictionSets": "made of rows of Dask; tests/property/tallies checks",
+    "ClassBundles": "a record that class_bundles makes",
     "Report": "made by report, which writes its page and its table",
     "ShiftTest": "made by LabelShiftResult.test",
     "GoodnessOfFitTest": "made by LabelShiftResult.goodness_of_fit",

@@ -142,7 +142,20 @@ FITS: dict[str, Entry] = {
     ),
     "beta_calibration": Entry(0.5, heavy=True),
     "groupwise_calibration": Entry(
-        0.3, {"groups": kinds.groups}, heavy=True, refuses=PASSED_ON
+        0.3,
+        {
+            "groups": kinds.groups,
+            "gamma": choice(0.0, 0.1, 1.0, np.inf, "cv", [0.1, 0.3], -1.0, "bound"),
+        },
+        heavy=True,
+        refuses=PASSED_ON,
+    ),
+    "class_bundles": Entry(
+        0.5,
+        {
+            "by": choice("size", "confidence", "accuracy", "gap"),
+            "n_bundles": choice(1, 2, 5),
+        },
     ),
     "to_logits": Entry(0.5),
     # covariate shift

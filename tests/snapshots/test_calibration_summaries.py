@@ -118,6 +118,14 @@ def test_calibration_by_groups():
     assert_matches("groupwise_calibration", str(fit))
 
 
+def test_groupwise_tied():
+    site = np.arange(len(LABELS)) % 3
+    fit = dfu.groupwise_calibration(
+        "vector", LOGITS, LABELS, groups=site, gamma=[0.1, 0.2, np.inf], classes=NAMES
+    )
+    assert_matches("groupwise_tied", str(fit))
+
+
 def test_one_line_each():
     fits = [
         dfu.temperature_scaling(LOGITS, LABELS, classes=NAMES),

@@ -160,6 +160,29 @@ def test_temperatures_near_each_other():
     assert fit.guarantee.assumptions == (ROWS, r.FITTED_ELSEWHERE, DECLARED)
 
 
+def test_temperatures_of_tied_groups():
+    group = np.arange(N) % 2
+    settings = {"groups": group, "loss": "brier", "logit_range": 4.5, **SETTINGS}
+    fit = dfu.groupwise_calibration(
+        "temperature", LOGITS, LABELS, gamma=0.1, **settings
+    )
+    assert fit.guarantee.reference == THM
+    assert "of the best the groups' temperatures with" not in fit.guarantee.statement
+    assert "of the groups' best temperatures with 1/T in" in fit.guarantee.statement
+    assert fit.guarantee.assumptions[:3] == (ROWS, r.FITTED_ELSEWHERE, DECLARED)
+    assert "rule chosen without these labels" in fit.guarantee.assumptions[3]
+
+
+@pytest.mark.parametrize("name", ["isotonic", "binning"])
+def test_nothing_is_claimed_of_tied_probabilities(name):
+    probs = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
+    fit = dfu.groupwise_calibration(
+        name, probs, LABELS, groups=np.arange(N) % 2, gamma=0.05
+    )
+    assert not fit.guarantee
+    assert fit.guarantee.reason.startswith(f"no finite-sample theorem for {name}")
+
+
 def test_temperatures_of_groups():
     group = np.arange(N) % 2
     fit = dfu.groupwise_calibration(

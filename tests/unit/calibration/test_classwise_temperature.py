@@ -187,7 +187,6 @@ def test_guarantees_by_class_and_together():
     [
         ({"gamma": -0.1}, "gamma"),
         ({"gamma": math.nan}, "gamma"),
-        ({"gamma": 0.5, "loss": "brier"}, "convex"),
         ({"min_rows": 0}, "at least 1"),
     ],
 )

@@ -1,0 +1,1 @@
+"""Maps of groups that are tied to the one that they share."""
