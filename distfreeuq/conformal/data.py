@@ -293,11 +293,11 @@ def _of_tally(
     tallied: ScoreTally, classes: Classes, never_empty: bool
 ) -> CalibrationScores:
     """Return the scores of a tally, those of all classes in one order."""
-    counts = tallied.counts
-    ascending, order = in_order(tallied.scores)
+    scores, labels = tallied.of_rows()
+    ascending, order = in_order(scores)
     return CalibrationScores(
         scores=ascending,
-        labels=np.repeat(np.arange(counts.size), counts)[order],
+        labels=labels[order],
         order=order,
         classes=classes,
         score=tallied.score,

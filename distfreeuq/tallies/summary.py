@@ -33,10 +33,17 @@ def summarize_tally(result: Tally) -> Summary:
             "none" if scores is None else scores.score.describe(scores.randomized),
         ),
     ]
+    if scores is not None and scores.per_unit is not None:
+        facts += [
+            ("Scores rounded up to", f"1/{scores.per_unit}"),
+            ("Ranks off by at most", f"{scores.largest_share:.4f} n"),
+        ]
     reveals = "how often each class is predicted"
     if result.counts.labelled:
         reveals += ", and with which label"
-    if scores is not None:
+    if scores is not None and scores.per_unit is not None:
+        reveals += "; how many labels of each class have each score of the grid"
+    elif scores is not None:
         reveals += "; the score of every row's label, in ascending order by class"
     notes = [
         ("Reveals", f"{reveals}."),

@@ -66,6 +66,7 @@ def results() -> dict[str, Any]:
         "split-pas": dfu.split_conformal(PROBS, LABELS, score=dfu.PAS(prior)),
         "plan": dfu.plan(0.1, 0.9, source_prior=prior),
         "tally": dfu.tally(PROBS, named, classes=NAMES, rng=0),
+        "tally-grid": dfu.tally(PROBS, named, classes=NAMES, rng=0, per_unit=10),
         "tally-counts": dfu.tally(TARGET),
         "monitor": dfu.shift_monitor(PROBS, LABELS, alpha=0.2, rng=0).update(TARGET),
         "risk-monitor": dfu.risk_monitor(PROBS, LABELS, loss="brier", tolerance=0.1)

@@ -93,6 +93,7 @@ PARAMETERS: dict[str, Kind] = {
     "n_bins": kinds.n_bins,
     "n_classes": kinds.class_count,
     "n_boot": kinds.effort,
+    "per_unit": kinds.optional(kinds.effort),
     "n_sim": kinds.effort,
     "n_draws": kinds.effort,
     "n_rep": kinds.effort_of(1, 2, 3),

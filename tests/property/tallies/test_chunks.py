@@ -114,3 +114,60 @@ def test_estimates_are_those_of_all_rows(rows, others):
             assert (found.raw is None) == (plain.raw is None)
             if plain.raw is not None:
                 assert np.array_equal(found.raw, plain.raw)
+
+
+@pytest.mark.filterwarnings("ignore::distfreeuq.SmallCalibrationWarning")
+@given(chunked_rows(), st.sampled_from(SCORES), st.integers(1, 40))
+@settings(deadline=None, max_examples=40)
+def test_thresholds_of_rounded_scores_are_thresholds_rounded_up(rows, score, per_unit):
+    probs, labels, chunks = rows
+    options = {"score": score, "rng": 2, "per_unit": per_unit}
+    whole = dfu.tally(probs, labels, **options)
+    total = added(
+        (dfu.tally(probs[a:b], labels[a:b], **options) for a, b in chunks),
+        Random(per_unit),
+    )
+    assert same(total, whole)
+    assert np.array_equal(total.scores.times, whole.scores.times)
+    assert whole.scores.times.sum() == len(labels)
+    weights = np.linspace(0.3, 2.0, probs.shape[1])
+    for fit_of, more in (
+        (dfu.split_conformal, {}),
+        (dfu.label_conditional_conformal, {}),
+        (dfu.label_shift_conformal, {"label_weight": weights}),
+    ):
+        fit = fit_of(total, alpha=0.2, **more)
+        plain = fit_of(probs, labels, alpha=0.2, score=score, rng=2, **more)
+        least = [
+            np.inf if np.isinf(t) else least_on_grid(t, per_unit)
+            for t in plain.thresholds
+        ]
+        assert fit.thresholds.tolist() == least
+        assert fit.guarantee.lower == plain.guarantee.lower
+        if fit.score.uses_uniforms or fit.row_key is None:
+            sets, smaller = fit.predict(probs), plain.predict(probs)
+            assert (sets.mask >= smaller.mask).all()
+
+
+def least_on_grid(threshold, per_unit):
+    """Return the least multiple of 1 / per_unit that is no less, by trying all."""
+    steps = np.arange(int(threshold * per_unit) - 2, int(threshold * per_unit) + 3)
+    return float(min(x for x in steps / per_unit if x >= threshold))
+
+
+def test_a_grid_reveals_counts_alone_and_says_by_how_much_ranks_are_off(tmp_path):
+    probs = np.array([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.3, 0.7]])
+    tally = dfu.tally(probs, [0, 0, 1, 1], score="lac", per_unit=2)
+    assert tally.scores.scores.tolist() == [0.5, 0.5, 1.0]
+    assert tally.scores.times.tolist() == [2, 1, 1]
+    assert tally.scores.lengths.tolist() == [1, 2]
+    assert tally.scores.largest_share == 0.75
+    assert "0.7500 n" in str(tally.summary())
+    tally.save(tmp_path / "tally.npz")
+    assert same(dfu.load(tmp_path / "tally.npz"), tally)
+    with pytest.raises(dfu.InputError, match="on a grid of 2 per unit"):
+        tally + dfu.tally(probs, [0, 0, 1, 1], score="lac", per_unit=3)
+    with pytest.raises(dfu.InputError, match="scores as they are"):
+        tally + dfu.tally(probs, [0, 0, 1, 1], score="lac")
+    with pytest.raises(dfu.InputError, match=r"'per_unit' .* an integer of at least 1"):
+        dfu.tally(probs, per_unit=0)
