@@ -179,14 +179,12 @@ def covariate_shift_calibration(
     (2000, 2)
     """
     args = Arguments("covariate_shift_calibration")
-    request = read_request(
-        args,
-        calibrator=calibrator,
-        loss=loss,
-        offset=offset,
-        upper=upper,
-        calibrator_options=calibrator_options,
-    )
+    name, chosen = read_any_calibrator(args, calibrator)
+    offset = args.number(offset, "offset", "a non-negative number", low=0.0, high=1e6)
+    if upper is not None:
+        must = "a number from 1e-100 to 1e100, or None"
+        upper = args.number(upper, "upper", must, low=1e-100, high=1e100)
+    options = _read_calibrator_options(args, name, loss, calibrator_options)
     rows = read_shifted_rows(args, logits, labels, source, target, classes)
     learnt = learn_features(
         args, rows, feature_learning, ratio, map_share, rng, progress
@@ -194,6 +192,7 @@ def covariate_shift_calibration(
     if learnt.rows.logits is None:
         args.invalid("logits", "given, unless features are learnt", "None")
     weights = weigh_rows(args, learnt.rows, ratio, ratio_options, rng)
+    request = CalibratorRequest(args, name, chosen, options, offset, upper)
     return fit_weighted(learnt, weights, request)
 
 
@@ -219,25 +218,6 @@ class CalibratorRequest(NamedTuple):
     options: dict[str, Any]
     offset: float
     upper: float | None
-
-
-def read_request(
-    args: Arguments,
-    *,
-    calibrator: Any,
-    loss: Any,
-    offset: Any,
-    upper: Any,
-    calibrator_options: Any,
-) -> CalibratorRequest:
-    """Check what is to be fitted, but for what depends on the rows."""
-    name, chosen = read_any_calibrator(args, calibrator)
-    offset = args.number(offset, "offset", "a non-negative number", low=0.0, high=1e6)
-    if upper is not None:
-        must = "a number from 1e-100 to 1e100, or None"
-        upper = args.number(upper, "upper", must, low=1e-100, high=1e100)
-    options = _read_calibrator_options(args, name, loss, calibrator_options)
-    return CalibratorRequest(args, name, chosen, options, offset, upper)
 
 
 def read_any_calibrator(
@@ -287,7 +267,7 @@ def fit_weighted(
     if weights.source is not None and weights.target is not None and not needs_groups:
         probs = fit._predict(calibrator_input(fit, rows.logits))
         bound = estimate_bound(
-            squared_error(probs, rows.codes),
+            _squared_error(probs, rows.codes),
             weights.source,
             weights.target,
             request.upper,
@@ -351,7 +331,7 @@ def _read_calibrator_options(
     return options
 
 
-def squared_error(probs: FloatMatrix, codes: IntArray) -> FloatArray:
+def _squared_error(probs: FloatMatrix, codes: IntArray) -> FloatArray:
     """Return ||f(x) - y||^2 of every row, shape (n,)."""
     residual = probs.astype(np.float64)
     residual[np.arange(codes.size), codes] -= 1.0

@@ -102,7 +102,6 @@ FAMILIES = {
         "brier-decomposition",
         "weighted-temperature",
         "decision-error-bound",
-        "weighted-cross-validation",
         "covariate-shift-bound-terms",
     ),
     "assessment": (
