@@ -7,7 +7,7 @@ need, makes the last step, and is the caller's.
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from typing import Any, Protocol
 
 from distfreeuq._base.array_types import FloatArray
 from distfreeuq._numerics.newton import FactoredHessian, minimize_convex
@@ -34,25 +34,22 @@ class Rows(Protocol):
     def total_weight(self) -> float:
         """Sum of their weights."""
 
-    def every(self: RowsT, stride: int) -> RowsT:
+    def every(self, stride: int) -> Any:
         """Return every stride-th row."""
 
 
-RowsT = TypeVar("RowsT", bound=Rows)
-
-
-class Problem(Protocol[RowsT]):
+class Problem(Protocol):
     """A convex loss of rows, with a ridge."""
 
     @property
-    def rows(self) -> RowsT:
+    def rows(self) -> Rows:
         """The rows."""
 
     @property
     def ridge(self) -> float:
         """Their ridge."""
 
-    def on(self, rows: RowsT, ridge: float) -> Problem[RowsT]:
+    def on(self, rows: Any, ridge: float) -> Problem:
         """Return the same problem for other rows."""
 
     def evaluate(self, theta: FloatArray) -> tuple[float, FloatArray]:
@@ -66,7 +63,7 @@ class Problem(Protocol[RowsT]):
 
 
 def minimize_from_sample(
-    problem: Problem[RowsT], start: FloatArray, price: float
+    problem: Problem, start: FloatArray, price: float
 ) -> FloatArray:
     """Return the parameters of smallest loss, up to one last Newton step.
 

@@ -40,12 +40,8 @@ from distfreeuq.calibration.calibrators import (
     read_calibrator,
     takes_probs,
 )
-from distfreeuq.calibration.data import (
-    CalibrationRows,
-    make_rows,
-    read_new_logits,
-    read_rows,
-)
+from distfreeuq.calibration.data import read_new_logits, read_rows_in_memory
+from distfreeuq.calibration.rows.calibration_rows import CalibrationRows, make_rows
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.label_shift.results import LabelShiftResult, identified_weights
 from distfreeuq.metrics.bins import Bins, check_bins
@@ -144,7 +140,7 @@ def compare_calibrations(
     {'Uncalibrated': 0.07, 'Unweighted': 0.11, 'Weighted': 0.03, 'Using target': 0.02}
     """
     args = Arguments("compare_calibrations")
-    rows = read_rows(args, logits, labels, None, classes)
+    rows = read_rows_in_memory(args, logits, labels, None, classes)
     target = _read_target(args, logits_target, labels_target, rows)
     weights = _read_weights(args, sample_weight, label_weight, rows)
     if target is None and len(weights) != 1:

@@ -18,7 +18,6 @@ from distfreeuq.calibration.classwise_temperature import (
     fit_classwise_temperatures,
     read_classwise_options,
 )
-from distfreeuq.calibration.data import CalibrationRows
 from distfreeuq.calibration.isotonic import (
     IsotonicResult,
     fit_isotonic,
@@ -55,6 +54,8 @@ from distfreeuq.calibration.probability_maps.venn_prediction import (
     venn_abers,
 )
 from distfreeuq.calibration.results import CalibrationResult
+from distfreeuq.calibration.rows.calibration_rows import CalibrationRows
+from distfreeuq.calibration.rows.rows_in_blocks import FitRows
 from distfreeuq.calibration.temperature import (
     fit_temperature,
     read_temperature_options,
@@ -90,11 +91,11 @@ class Calibrator:
 
     function: Callable[..., CalibrationResult | BinningResult]
     read: Callable[..., Any]
-    fit: Callable[[CalibrationRows, Any], CalibrationResult]
+    fit: Callable[[FitRows, Any], CalibrationResult]
     takes_probs: bool = False
     preset: Mapping[str, Any] = field(default_factory=dict)
 
-    def options(self, rows: CalibrationRows, given: Mapping[str, Any]) -> Any:
+    def options(self, rows: FitRows, given: Mapping[str, Any]) -> Any:
         """Return checked options for a fit to these rows."""
         shared = ("sample_weight", "classes")
         wanted = {**self.preset, **given}

@@ -14,10 +14,9 @@ from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, floats, integers, masses, pair, real
 from distfreeuq._base.user_warnings import warn_user
+from distfreeuq._numerics.row_blocks import lazy
 from distfreeuq.calibration.data import (
     SCALED_ALIKE,
-    CalibrationRows,
-    describe_rows,
     read_new_logits,
     read_rows,
     warn_absent,
@@ -27,8 +26,11 @@ from distfreeuq.calibration.guarantees import (
     read_logit_range,
     temperature_guarantee,
 )
+from distfreeuq.calibration.inverse_temperature import by_top
 from distfreeuq.calibration.losses.temperature_loss import LOSS_NAMES, scaled_softmax
 from distfreeuq.calibration.results import CalibrationResult, coefficients
+from distfreeuq.calibration.rows.calibration_rows import describe_rows
+from distfreeuq.calibration.rows.rows_in_blocks import FitRows
 from distfreeuq.calibration.shared_temperature import (
     AT_BOUND,
     LIMITED,
@@ -124,6 +126,7 @@ class ClasswiseTemperatureResult(CalibrationResult):
             f"K={len(self.classes)}>"
         )
 
+    @lazy
     def predict(self, logits: ArrayLike) -> FloatMatrix:
         """Probabilities softmax(logits / T_k), k the row's most likely class, (n, K).
 
@@ -175,7 +178,7 @@ class ClasswiseTemperatureResult(CalibrationResult):
 
 def classwise_temperature_scaling(
     logits: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | None = None,
     *,
     gamma: float = np.inf,
     bounds: tuple[float, float] | None = None,
@@ -191,9 +194,10 @@ def classwise_temperature_scaling(
     Parameters
     ----------
     logits : array_like (n, K), or (n,) for the log-odds of class 1
-        A classifier's logits on rows that it was not fitted on.
+        A classifier's logits on rows that it was not fitted on. Rows of Dask or in
+        blocks are taken too, as by `temperature_scaling`.
     labels : array_like (n,)
-        Integers 0..K-1, or names listed in `classes`.
+        Integers 0..K-1, or names listed in `classes`. Left out where blocks have them.
     gamma : float, default inf
         Largest distance of each inverse temperature alpha_k from a shared alpha_0. 0 is
         plain temperature scaling; inf fits each class by itself.
@@ -281,7 +285,7 @@ class ClasswiseOptions(NamedTuple):
 
 def read_classwise_options(
     args: Arguments,
-    rows: CalibrationRows,
+    rows: FitRows,
     *,
     gamma: Any,
     bounds: Any,
@@ -308,15 +312,15 @@ def read_classwise_options(
 
 
 def fit_classwise_temperatures(
-    rows: CalibrationRows, options: ClasswiseOptions
+    rows: FitRows, options: ClasswiseOptions
 ) -> ClasswiseTemperatureResult:
     """Fit a temperature to the rows of each predicted class."""
     gamma, alpha_bounds, loss, min_rows, delta, widest = options
-    counts = np.bincount(rows.tops[rows.weights > 0.0], minlength=rows.n_classes)
+    counts = rows.top_counts
     if np.isinf(gamma):
         fitted = fit_separately(rows, counts >= min_rows, loss, alpha_bounds)
     else:
-        fitted = fit_limited(rows, rows.tops, counts > 0, gamma, alpha_bounds, loss)
+        fitted = fit_limited(rows, by_top, counts > 0, gamma, alpha_bounds, loss)
     if (fitted.status == AT_BOUND).any():
         _warn_at_bound(rows, fitted.status)
     guarantee: Guarantee | NoGuarantee
@@ -354,7 +358,7 @@ def fit_classwise_temperatures(
     )
 
 
-def _warn_at_bound(rows: CalibrationRows, status: IntArray) -> None:
+def _warn_at_bound(rows: FitRows, status: IntArray) -> None:
     at_bound = [
         name for name, s in zip(rows.classes, status, strict=True) if s == AT_BOUND
     ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,19 +13,23 @@ from distfreeuq._base import class_labels
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
-    BoolArray,
     Classes,
     FloatArray,
     FloatMatrix,
     IntArray,
 )
 from distfreeuq._base.arrays import listed
-from distfreeuq._base.row_groups import distinct_groups, few_integers
+from distfreeuq._base.row_groups import distinct_groups, few_integers, in_order
 from distfreeuq._base.user_warnings import warn_user
-from distfreeuq._kernels import _softmax
-from distfreeuq._kernels.threads import threads_for
-from distfreeuq._numerics.blocks import count_blocks
-from distfreeuq._numerics.sample_weights import effective_sample_size
+from distfreeuq._numerics.passes.block_parts import BlockParts
+from distfreeuq._numerics.row_blocks import Block, RowBlocks, read_blocks
+from distfreeuq.calibration.rows.calibration_rows import (
+    CalibrationRows,
+    describe_rows,
+    described,
+    make_rows,
+)
+from distfreeuq.calibration.rows.rows_in_blocks import FitRows, RowsInBlocks
 from distfreeuq.exceptions import IdentificationWarning
 
 LARGEST_LOGIT = 1e30
@@ -33,112 +38,196 @@ LARGEST_BESIDE_BIAS = 1e5
 """The same where biases are fitted, whose curvature would drown in that of scales."""
 SMALLEST_BESIDE_BIAS = 1e-30
 """Logits all of which are smaller, and not all zero, are refused: slopes are huge."""
-
-
-@dataclass(frozen=True, slots=True)
-class CalibrationRows:
-    """Logits, labels and weights, and what one pass over the rows tells.
-
-    Attributes
-    ----------
-    logits : ndarray (n, K)
-        For isotonic calibration, probabilities.
-    labels : ndarray (n,)
-        Column numbers.
-    weights : ndarray (n,)
-        Divided by their largest, so that their scale has no effect.
-    tops : ndarray (n,)
-        Column of each row's largest logit, the first of them if tied.
-    classes : sequence
-    logit_range : float
-        Largest max - min of a row.
-    logit_norm : float
-        Largest Euclidean distance of a row from its mean.
-    """
-
-    logits: FloatMatrix
-    labels: IntArray
-    weights: FloatArray
-    tops: IntArray
-    classes: Classes
-    logit_range: float
-    logit_norm: float
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return int(self.logits.shape[0])
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes K."""
-        return int(self.logits.shape[1])
-
-    @property
-    def total_weight(self) -> float:
-        """Sum of the weights."""
-        return float(self.weights.sum())
-
-    @property
-    def is_weighted(self) -> bool:
-        """Whether the weights differ from one another."""
-        return bool(self.weights.min() < 1.0)
-
-    @property
-    def effective_size(self) -> float:
-        """Kish's effective sample size, n for equal weights."""
-        return effective_sample_size(self.weights)
-
-    def some(self, own: BoolArray) -> CalibrationRows:
-        """Return the rows that a mask (n,) marks, described by themselves."""
-        return make_rows(
-            self.logits[own], self.labels[own], self.weights[own], self.classes
-        )
-
-    def every(self, stride: int) -> CalibrationRows:
-        """Return every stride-th row: a sample whatever the rows are sorted by."""
-        return replace(
-            self,
-            logits=np.ascontiguousarray(self.logits[::stride]),
-            labels=np.ascontiguousarray(self.labels[::stride]),
-            weights=np.ascontiguousarray(self.weights[::stride]),
-            tops=np.ascontiguousarray(self.tops[::stride]),
-        )
+_A_ROW = "of shape (n, K) with n >= 1"
 
 
 def read_rows(
     args: Arguments,
     logits: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    classes: ArrayLike | None,
+    *,
+    may_be_probs: bool = False,
+) -> FitRows:
+    """Check the arguments that all calibrators of logits share."""
+    given = {"logits": logits, "labels": labels, "sample_weight": sample_weight}
+    blocks = read_blocks(args, given, again=True)
+    if blocks is not None:
+        names = blocks.classes(classes)
+        return rows_of_blocks(args, blocks, names, _ReadBlock("logits", names, False))
+    arrays = (logits, labels, sample_weight, classes)
+    return read_rows_in_memory(args, *arrays, may_be_probs=may_be_probs)
+
+
+def read_rows_in_memory(
+    args: Arguments,
+    logits: ArrayLike,
+    labels: ArrayLike | None,
     sample_weight: ArrayLike | None,
     classes: ArrayLike | None,
     *,
     may_be_probs: bool = False,
 ) -> CalibrationRows:
-    """Check the arguments that all calibrators of logits share."""
+    """Check the same where rows are arrays."""
     matrix, names = read_logits(args, logits, classes, may_be_probs=may_be_probs)
+    return _in_memory(args, "logits", matrix, names, labels, sample_weight)
+
+
+def read_probability_rows(
+    args: Arguments,
+    probs: ArrayLike,
+    labels: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    classes: ArrayLike | None,
+) -> FitRows:
+    """Check the arguments that all calibrators of probabilities share."""
+    given = {"probs": probs, "labels": labels, "sample_weight": sample_weight}
+    blocks = read_blocks(args, given, again=True)
+    if blocks is not None:
+        names = blocks.classes(classes)
+        return rows_of_blocks(args, blocks, names, _ReadBlock("probs", names, True))
+    matrix, names = args.probs(probs, classes=classes)
+    return _in_memory(args, "probs", matrix, names, labels, sample_weight)
+
+
+def _in_memory(
+    args: Arguments,
+    parameter: str,
+    matrix: FloatMatrix,
+    names: Classes,
+    labels: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+) -> CalibrationRows:
+    """Return rows of a checked matrix."""
     n = matrix.shape[0]
     if n == 0:
-        args.invalid("logits", "of shape (n, K) with n >= 1", f"shape {matrix.shape}")
+        args.invalid(parameter, _A_ROW, f"shape {matrix.shape}")
+    if labels is None:
+        args.invalid("labels", "given, one per row", "None")
     codes = args.labels(labels, names, n)
     return make_rows(matrix, codes, read_weights(args, sample_weight, n), names)
 
 
-def make_rows(
-    logits: FloatMatrix, labels: IntArray, weights: FloatArray | None, classes: Classes
-) -> CalibrationRows:
-    """Return rows of what is checked already; weights of any scale, None for none."""
-    scaled = np.ones(labels.size) if weights is None else weights / weights.max()
-    tops, logit_range, logit_norm = describe_rows(logits)
-    return CalibrationRows(
-        logits=logits,
-        labels=labels,
-        weights=np.ascontiguousarray(scaled),
-        tops=tops,
-        classes=classes,
-        logit_range=logit_range,
-        logit_norm=logit_norm,
-    )
+def rows_of_blocks(
+    args: Arguments,
+    blocks: RowBlocks,
+    names: Classes,
+    read: Callable[[Block], CalibrationRows],
+) -> RowsInBlocks:
+    """Return rows in blocks, checked and described by one pass."""
+    rows = RowsInBlocks.of(BlockParts(blocks, read), names)
+    if rows.n == 0:
+        args.invalid(blocks.parameter, _A_ROW, f"shape {(0, len(names))}")
+    if rows.n_counted == 0:
+        must = "weights of which some are positive"
+        args.invalid("sample_weight", must, "all zero")
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadBlock:
+    """Reads a block, in every pass anew; weights stay as they are."""
+
+    parameter: str
+    classes: Classes
+    are_probs: bool
+
+    def __call__(self, block: Block) -> CalibrationRows:
+        matrix = self.matrix(block)
+        weights = block.weights()
+        return described(
+            matrix,
+            block.labels(self.classes),
+            np.ones(block.n) if weights is None else weights,
+            self.classes,
+        )
+
+    def matrix(self, block: Block) -> FloatMatrix:
+        """Return the logits of a block, or the probabilities."""
+        if self.are_probs:
+            return block.probs(self.classes, self.parameter).checked()
+        value = block[self.parameter]
+        return read_new_logits(
+            block.args, value, self.classes, self.parameter, may_be_probs=True
+        )
+
+
+Split = Callable[[Any], ArrayLike]
+"""From logits, as the user gave them, to each row's group."""
+
+
+def read_grouped_rows(
+    args: Arguments,
+    logits: ArrayLike,
+    labels: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    classes: ArrayLike | None,
+    groups: Any,
+    *,
+    may_be_probs: bool,
+    are_probs: bool,
+) -> tuple[FitRows, list[Hashable], str | Split | None]:
+    """Return rows with their groups, the groups' names, and the rule for new rows."""
+    rule = groups if isinstance(groups, str) or callable(groups) else None
+    given = {"logits": logits, "labels": labels, "sample_weight": sample_weight}
+    given["groups"] = groups if rule is None else None
+    blocks = read_blocks(args, given, again=True)
+    if blocks is None:
+        arrays = (logits, labels, sample_weight, classes)
+        rows = read_rows_in_memory(args, *arrays, may_be_probs=may_be_probs)
+        distinct, codes = split_rows(args, groups, logits, rows.logits, rows.classes)
+        if are_probs:
+            args.probs(rows.logits, "logits")
+        names = in_order(distinct)
+        position = {name: code for code, name in enumerate(names)}
+        places = np.array([position[name] for name in distinct], dtype=np.int64)
+        return replace(rows, groups=places[codes]), names, rule
+    if blocks.has("groups"):
+        rule = None
+    elif rule is None:
+        args.invalid("groups", "given, one per row", "None")
+    read = _ReadBlock("logits", blocks.classes(classes), are_probs)
+    found = blocks.map(_DistinctGroups(read, rule))
+    names = in_order(list(dict.fromkeys(chain.from_iterable(found))))
+    read_groups = _ReadGroups(read, rule, tuple(names))
+    return rows_of_blocks(args, blocks, read.classes, read_groups), names, rule
+
+
+@dataclass(frozen=True, slots=True)
+class _DistinctGroups:
+    """Returns the names of the groups of a block."""
+
+    read: _ReadBlock
+    rule: str | Split | None
+
+    def __call__(self, block: Block) -> list[Hashable]:
+        return self.split(block, self.read.matrix(block))[0]
+
+    def split(
+        self, block: Block, matrix: FloatMatrix
+    ) -> tuple[list[Hashable], IntArray]:
+        """Return the names, and which of them each row has."""
+        groups = block["groups"] if self.rule is None else self.rule
+        value = block[self.read.parameter]
+        return split_rows(block.args, groups, value, matrix, self.read.classes)
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadGroups:
+    """Reads a block, with each row's place among the names of groups."""
+
+    read: _ReadBlock
+    rule: str | Split | None
+    names: tuple[Hashable, ...]
+
+    def __call__(self, block: Block) -> CalibrationRows:
+        rows = self.read(block)
+        split = _DistinctGroups(self.read, self.rule)
+        distinct, codes = split.split(block, rows.logits)
+        position = {name: code for code, name in enumerate(self.names)}
+        places = np.array([position[name] for name in distinct], dtype=np.int64)
+        return replace(rows, groups=places[codes])
 
 
 SCALED_ALIKE = (
@@ -150,10 +239,9 @@ KEPT = (
 )
 
 
-def warn_absent(rows: CalibrationRows, what: str) -> None:
+def warn_absent(rows: FitRows, what: str) -> None:
     """Warn of classes that no row is labelled as, and say what becomes of them."""
-    counts = np.bincount(rows.labels[rows.weights > 0.0], minlength=rows.n_classes)
-    absent = [rows.classes[k] for k in np.flatnonzero(counts == 0).tolist()]
+    absent = [rows.classes[k] for k in np.flatnonzero(rows.label_counts == 0).tolist()]
     if absent:
         warn_user(
             f"No row is labelled {listed(absent)} ({len(absent)} of {rows.n_classes} "
@@ -216,14 +304,36 @@ def check_size(
     """Refuse logits that are too large for the arithmetic of a fit, or too small."""
     largest = float(max(matrix.max(initial=0.0), -matrix.min(initial=0.0)))
     if 0.0 < largest < least:
-        must = f"zero, or of at least {least:g} somewhere (multiply all by one number)"
-        args.invalid(parameter, must, f"a largest absolute value of {largest:g}")
+        args.invalid(parameter, _of_at_least(least), _LARGEST.format(largest))
     if largest <= limit:
         return
     row, column = np.argwhere(np.abs(matrix) > limit)[0]
-    must = f"of at most {limit:g} in absolute value (divide all by one number)"
     got = f"{float(matrix[row, column]):g} at row {row}, column {column}"
-    args.invalid(parameter, must, got)
+    args.invalid(parameter, _of_at_most(limit), got)
+
+
+def check_size_beside_bias(args: Arguments, rows: FitRows) -> None:
+    """Refuse logits that are too large or too small where biases are fitted."""
+    limit, least = LARGEST_BESIDE_BIAS, SMALLEST_BESIDE_BIAS
+    if isinstance(rows, CalibrationRows):
+        check_size(args, rows.logits, limit=limit, least=least)
+        return
+    largest = rows.largest_logit
+    if 0.0 < largest < least:
+        args.invalid("logits", _of_at_least(least), _LARGEST.format(largest))
+    if largest > limit:
+        args.invalid("logits", _of_at_most(limit), _LARGEST.format(largest))
+
+
+_LARGEST = "a largest absolute value of {:g}"
+
+
+def _of_at_least(least: float) -> str:
+    return f"zero, or of at least {least:g} somewhere (multiply all by one number)"
+
+
+def _of_at_most(limit: float) -> str:
+    return f"of at most {limit:g} in absolute value (divide all by one number)"
 
 
 def _two_columns(args: Arguments, value: ArrayLike, parameter: str) -> ArrayLike:
@@ -232,15 +342,6 @@ def _two_columns(args: Arguments, value: ArrayLike, parameter: str) -> ArrayLike
     if scores.ndim != 1:
         return value
     return np.column_stack([np.zeros_like(scores), scores])
-
-
-def describe_rows(logits: FloatMatrix) -> tuple[IntArray, float, float]:
-    """Return the largest column of each row, and the widest range and longest norm."""
-    tops = np.empty(logits.shape[0], dtype=np.int64)
-    extremes = np.zeros((count_blocks(logits), 2))
-    _softmax._find_tops(logits, tops, extremes, threads_for(logits.size))
-    widest, longest = extremes.max(axis=0)
-    return tops, float(widest), float(np.sqrt(longest))
 
 
 def split_rows(

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, IntArray
+from distfreeuq._base.array_types import ArrayLike, FloatArray, IntArray
 from distfreeuq._base.arrays import read_only
-from distfreeuq._base.row_groups import in_order
 from distfreeuq._base.user_warnings import listed_warnings, warn_once
 from distfreeuq.calibration.calibrators import (
     Calibrator,
     read_calibrator,
     takes_probs,
 )
-from distfreeuq.calibration.data import CalibrationRows, read_rows, split_rows
+from distfreeuq.calibration.data import Split, read_grouped_rows
 from distfreeuq.calibration.groupwise_results import (
     POOLED,
     GroupwiseResult,
-    Split,
+    apply_maps,
 )
 from distfreeuq.calibration.guarantees import (
     class_guarantee,
@@ -30,27 +30,31 @@ from distfreeuq.calibration.guarantees import (
     shrunk_to_shared,
     temperature_guarantee,
 )
-from distfreeuq.calibration.results import change_fields, outcome_of
+from distfreeuq.calibration.results import Outcome, change_fields, outcome_of
+from distfreeuq.calibration.rows.calibration_rows import CalibrationRows, weigh
+from distfreeuq.calibration.rows.rows_in_blocks import FitRows
 from distfreeuq.calibration.temperature import TemperatureOptions
 from distfreeuq.calibration.tied.group_fits import (
     TIED_PARAMETERS,
+    GroupFits,
     Task,
     choose_gamma,
     fit_all,
+    fit_in_blocks,
     loss_of,
-    predict_all,
+    reach_of,
     read_gamma,
 )
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 
-# A share of the largest weight whose square is no number: such a row has no weight.
+# A weight, the largest being one, whose square is no number: such a row has no weight.
 _NO_WEIGHT = 1e-150
 
 
 def groupwise_calibration(
     calibrator: Any,
     logits: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | None = None,
     *,
     groups: str | ArrayLike | Split = "predicted",
     sample_weight: ArrayLike | None = None,
@@ -73,7 +77,7 @@ def groupwise_calibration(
         A classifier's logits on rows that it was not fitted on; for isotonic,
         Venn-Abers and beta calibration and for binning, probabilities.
     labels : array_like (n,)
-        Integers 0..K-1, or names listed in `classes`.
+        Integers 0..K-1, or names listed in `classes`. Left out where blocks have them.
     groups : "predicted", array_like (n,) or callable, default "predicted"
         The predicted class; or each row's group, for example a sensitive feature, which
         `predict` then asks for; or a function that makes such an array of logits, such
@@ -150,37 +154,42 @@ def groupwise_calibration(
     args = Arguments("groupwise_calibration")
     name, chosen = read_calibrator(args, calibrator)
     may_be_probs = not isinstance(chosen, Calibrator) or chosen.takes_probs
-    rows = read_rows(
-        args, logits, labels, sample_weight, classes, may_be_probs=may_be_probs
-    )
     min_rows = args.count(min_rows, "min_rows", low=1)
     if isinstance(groups, str):
         groups = args.choice(groups, "groups", ["predicted"])
-    distinct, codes = split_rows(args, groups, logits, rows.logits, rows.classes)
-
-    names = in_order(distinct)
-    position = {name: code for code, name in enumerate(names)}
-    codes = np.array([position[name] for name in distinct], dtype=np.int64)[codes]
-    some = rows.weights > _NO_WEIGHT * rows.weights.max()
-    counts = np.bincount(codes[some], minlength=len(names))
+    rows, names, split = read_grouped_rows(
+        args,
+        logits,
+        labels,
+        sample_weight,
+        classes,
+        groups,
+        may_be_probs=may_be_probs,
+        are_probs=isinstance(chosen, Calibrator) and chosen.takes_probs,
+    )
+    counts, wrong = rows.parts.total(partial(_count_groups, n_groups=len(names)))
     checked: Any = options
     if isinstance(chosen, Calibrator):
-        if chosen.takes_probs:
-            args.probs(rows.logits, "logits")
         checked = chosen.options(rows, options)
     task = Task(args, chosen, checked, len(names), min_rows)
     gammas = read_gamma(args, gamma, ties_parameters=task.ties_parameters)
-    gamma, gamma_losses = choose_gamma(task, rows, codes, gammas)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = fit_all(task, rows, codes, counts, gamma)
-        probs = predict_all(task, rows.logits, codes, found, gamma)
+        if isinstance(rows, CalibrationRows):
+            assert rows.groups is not None
+            gamma, gamma_losses = choose_gamma(task, rows, rows.groups, gammas)
+            found = fit_all(task, rows, rows.groups, counts, gamma)
+        else:
+            gamma, gamma_losses = gammas[0], read_only(np.empty((0, 2)))
+            if gammas != (np.inf,):
+                args.invalid("gamma", "inf where rows are in blocks", f"{gammas}")
+            found = fit_in_blocks(task, rows, counts, wrong)
     # the results say which groups they were
     warn_once(listed_warnings(caught), "the groups' fits")
-    before = rows.logits if takes_probs(found.pooled) else None
+    become = partial(_grouped_outcome, found=found, reach=reach_of(task, gamma))
     own = found.which != POOLED
     return GroupwiseResult(
-        **change_fields(rows, outcome_of(rows, probs), before=before),
+        **change_fields(rows, become, of_probs=takes_probs(found.pooled)),
         guarantee=_guarantee(
             rows, counts[own], found.n_candidates, checked, gamma, len(gammas), name
         ),
@@ -194,12 +203,31 @@ def groupwise_calibration(
         limited=read_only(found.limited),
         gamma_losses=gamma_losses,
         gamma_loss=loss_of(task),
-        split=groups if isinstance(groups, str) or callable(groups) else None,
+        split=split,
+    )
+
+
+def _count_groups(rows: CalibrationRows, n_groups: int) -> tuple[IntArray, FloatArray]:
+    """Return the rows of each group that weigh, and the weight of those with errors."""
+    assert rows.groups is not None
+    some = rows.weights > _NO_WEIGHT  # the largest weight is one
+    wrong = rows.weights * (rows.tops != rows.labels)
+    return (
+        np.bincount(rows.groups[some], minlength=n_groups),
+        weigh(rows.groups, wrong, n_groups),
+    )
+
+
+def _grouped_outcome(rows: CalibrationRows, found: GroupFits, reach: float) -> Outcome:
+    assert rows.groups is not None
+    maps = found.which[rows.groups]
+    return outcome_of(
+        rows, apply_maps(rows.logits, maps, found.fits, found.pooled, reach)
     )
 
 
 def _guarantee(
-    rows: CalibrationRows,
+    rows: FitRows,
     counts: IntArray,
     n_candidates: int,
     options: Any,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -31,7 +31,8 @@ from distfreeuq._base.stored_state import (
     text,
 )
 from distfreeuq._base.user_warnings import warn_user
-from distfreeuq.calibration.data import describe_rows, read_new_logits, split_rows
+from distfreeuq._numerics.row_blocks import lazy
+from distfreeuq.calibration.data import Split, read_new_logits, split_rows
 from distfreeuq.calibration.isotonic import IsotonicResult
 from distfreeuq.calibration.losses.temperature_loss import LOSS_NAMES, scaled_softmax
 from distfreeuq.calibration.platt import PlattResult
@@ -40,6 +41,7 @@ from distfreeuq.calibration.probability_maps.binned_map import BinnedResult
 from distfreeuq.calibration.probability_maps.dirichlet_maps import DirichletResult
 from distfreeuq.calibration.probability_maps.venn_prediction import VennAbersResult
 from distfreeuq.calibration.results import CalibrationResult
+from distfreeuq.calibration.rows.calibration_rows import describe_rows
 from distfreeuq.calibration.temperature import TemperatureResult
 from distfreeuq.calibration.tied.class_bundling import ClassBundles
 from distfreeuq.calibration.tied.probabilities import shrink
@@ -51,8 +53,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from statsmodels.iolib.summary import Summary
 
-Split = Callable[[Any], ArrayLike]
-"""From logits, as the user gave them, to each row's group."""
 WITH_PARAMETERS = TemperatureResult | VectorResult | PlattResult | DirichletResult
 """Maps whose parameters gamma ties; of others it ties the probabilities."""
 OF_PROBABILITIES = IsotonicResult | VennAbersResult | BetaResult | BinnedResult
@@ -151,6 +151,7 @@ class GroupwiseResult(CalibrationResult):
             f"K={len(self.classes)}>"
         )
 
+    @lazy
     def predict(
         self, logits: ArrayLike, *, groups: ArrayLike | None = None
     ) -> FloatMatrix:

@@ -9,8 +9,8 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import IntArray
 from distfreeuq.bounds import LossConstants, unchecked
-from distfreeuq.calibration.data import CalibrationRows
 from distfreeuq.calibration.losses.temperature_loss import LOSS_NAMES
+from distfreeuq.calibration.rows.rows_in_blocks import FitRows
 from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least, at_most
 from distfreeuq.references import FITTED_ELSEWHERE, ZHAO_2020
 
@@ -45,7 +45,7 @@ def shrunk_to_shared(what: str) -> NoGuarantee:
 
 
 def read_logit_range(
-    args: Arguments, declared: float | None, rows: CalibrationRows
+    args: Arguments, declared: float | None, rows: FitRows
 ) -> float | None:
     """Return a bound on the logits' range that the user knows in advance, or None."""
     if declared is None:
@@ -57,7 +57,7 @@ def read_logit_range(
 
 
 def temperature_guarantee(
-    rows: CalibrationRows,
+    rows: FitRows,
     *,
     loss: str,
     alpha_bounds: tuple[float, float],
@@ -120,7 +120,7 @@ def temperature_guarantee(
 
 
 def class_guarantee(
-    rows: CalibrationRows,
+    rows: FitRows,
     counts: IntArray,
     n_candidates: int,
     *,
@@ -182,7 +182,7 @@ def class_guarantee(
 
 
 def tight_excess_risk(
-    rows: CalibrationRows,
+    rows: FitRows,
     loss: str,
     n: int,
     n_temperatures: int,
@@ -206,7 +206,7 @@ def tight_excess_risk(
 
 
 def _none(
-    rows: CalibrationRows,
+    rows: FitRows,
     loss: str,
     bound: float,
     by_brier: float,
@@ -233,7 +233,7 @@ def _from_to(ends: list[str]) -> str:
 
 def _claim(
     statement: str,
-    rows: CalibrationRows,
+    rows: FitRows,
     upper: float,
     delta: float,
     logit_range: float | None,
@@ -260,7 +260,7 @@ def _claim(
 
 
 def _constants(
-    rows: CalibrationRows,
+    rows: FitRows,
     loss: str,
     alpha_bounds: tuple[float, float],
     logit_range: float | None,
@@ -279,14 +279,14 @@ def _constants(
     return unchecked.half_brier_constants(widest), paper, 2.0
 
 
-def _widest(rows: CalibrationRows, logit_range: float | None) -> float:
+def _widest(rows: FitRows, logit_range: float | None) -> float:
     """Return the range of logits that a bound allows: as printed, so rounded up."""
     return float(at_most(rows.logit_range if logit_range is None else logit_range))
 
 
 def is_vacuous(
     bound: float,
-    rows: CalibrationRows,
+    rows: FitRows,
     loss: str,
     alpha_bounds: tuple[float, float],
     logit_range: float | None,
@@ -296,7 +296,7 @@ def is_vacuous(
 
 
 def _trivial(
-    rows: CalibrationRows,
+    rows: FitRows,
     loss: str,
     alpha_bounds: tuple[float, float],
     logit_range: float | None,

@@ -15,7 +15,7 @@ import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq._kernels import _root_search
-from distfreeuq.calibration.data import CalibrationRows
+from distfreeuq._numerics.passes.row_parts import Parts
 from distfreeuq.calibration.losses.temperature_loss import (
     GRADIENT,
     LOSS,
@@ -24,6 +24,9 @@ from distfreeuq.calibration.losses.temperature_loss import (
     brier_slopes,
     temperature_sums,
 )
+from distfreeuq.calibration.reliability_change import bin_sums
+from distfreeuq.calibration.rows.calibration_rows import CalibrationRows, weigh
+from distfreeuq.calibration.rows.rows_in_blocks import FitRows
 
 _LAST_STEP = 2e-7
 """Relative length of a Newton step that is taken without another pass: its square is
@@ -64,38 +67,88 @@ class Minimum:
     at_bound: IntArray
 
 
-class LossInAlpha:
-    """Evaluates the losses of groups of rows, and remembers the last confidences.
+@dataclass(frozen=True, slots=True)
+class ScaledRows:
+    """Rows in groups, each of which has an inverse temperature of its own.
 
     Attributes
     ----------
+    rows : CalibrationRows
+    groups : ndarray (n,)
     confidence : ndarray (n,)
         Each row's largest probability at the last alpha its group was evaluated at.
     """
 
-    __slots__ = ("brier", "confidence", "groups", "n_groups", "rows")
+    rows: CalibrationRows
+    groups: IntArray
+    confidence: FloatArray
+
+
+def together(rows: CalibrationRows) -> ScaledRows:
+    """Put all rows into one group."""
+    groups = np.zeros(rows.n, dtype=np.int64)
+    return ScaledRows(rows, groups, np.empty(rows.n))
+
+
+def by_top(rows: CalibrationRows) -> ScaledRows:
+    """Group rows by the column of their largest logit."""
+    return ScaledRows(rows, rows.tops, np.empty(rows.n))
+
+
+def in_groups(rows: CalibrationRows, codes: IntArray) -> ScaledRows:
+    """Group rows by these codes (n,)."""
+    return ScaledRows(rows, codes, np.empty(rows.n))
+
+
+class LossInAlpha:
+    """Evaluates the losses of groups of rows, and remembers where.
+
+    Parameters
+    ----------
+    rows : CalibrationRows or RowsInBlocks
+    group : callable
+        From rows to `ScaledRows`.
+    n_groups : int
+    loss : {"nll", "brier"}
+    """
+
+    __slots__ = ("_alphas", "_parts", "brier", "n_groups", "rows")
 
     def __init__(
-        self, rows: CalibrationRows, groups: IntArray, n_groups: int, loss: str
+        self,
+        rows: FitRows,
+        group: Callable[[CalibrationRows], ScaledRows],
+        n_groups: int,
+        loss: str,
     ) -> None:
-        self.rows, self.groups, self.n_groups = rows, groups, n_groups
+        self.rows, self.n_groups = rows, n_groups
         self.brier = loss == "brier"
-        self.confidence = np.empty(rows.n)
+        self._parts: Parts[ScaledRows] = rows.parts.then(group)
+        self._alphas = np.ones(n_groups)
 
     def __call__(self, alphas: FloatArray, active: BoolArray | None = None) -> Sums:
         """Return the groups' sums (G, 5) at these alphas (G,)."""
-        return temperature_sums(
-            self.rows,
-            self.groups,
-            alphas,
-            brier=self.brier,
-            active=active,
-            confidence=self.confidence,
-        )
+        return self._parts.total(self._evaluation(alphas, active))
+
+    def with_bins(self, alphas: FloatArray) -> tuple[Sums, FloatMatrix]:
+        """Return the same, and what `bins` then returns, in one pass."""
+        sums, bins = self._parts.total(_WithBins(self._evaluation(alphas, None)))
+        return sums, bins
+
+    def bins(self) -> FloatMatrix:
+        """Return the reliability table at the last alpha of each group."""
+        if self._parts.are_kept:
+            return self._parts.total(_bins_of_confidence)
+        return self.with_bins(self._alphas)[1]
+
+    def _evaluation(self, alphas: FloatArray, active: BoolArray | None) -> _Evaluation:
+        moved = np.ones(self.n_groups, dtype=np.bool_) if active is None else active
+        self._alphas = np.where(moved, alphas, self._alphas)
+        return _Evaluation(self.brier, alphas.copy(), active)
 
     def slopes(self, first: float, n_points: int) -> FloatMatrix:
         """Return the Brier score's slopes (G, J) at alphas first * 2^(j / 2)."""
-        return brier_slopes(self.rows, self.groups, self.n_groups, first, n_points)
+        return self._parts.total(_Slopes(self.n_groups, first, n_points))
 
     def minimize(
         self,
@@ -126,11 +179,7 @@ class LossInAlpha:
         # wrong and tell nothing, but also where exponentials of large logits vanish
         still = correct & (at_one[:, GRADIENT] == 0.0)
         if still.any():
-            rows = np.flatnonzero(still[self.groups] & (self.rows.weights > 0.0))
-            logits = self.rows.logits[rows]
-            differ = logits.min(axis=1) < logits.max(axis=1)
-            informative = np.bincount(self.groups[rows], differ, self.n_groups) > 0.0
-            correct &= ~still | informative
+            correct &= ~still | (self._parts.total(_CountInformative(still)) > 0.0)
         return np.asarray(correct)
 
     def _pooled_guess(self, bounds: tuple[float, float]) -> float:
@@ -139,19 +188,80 @@ class LossInAlpha:
         if stride < 4:
             return np.nan if bounds[0] <= 1.0 <= bounds[1] else float(np.mean(bounds))
         sample = self.rows.every(stride)
-        pooled = LossInAlpha(sample, np.zeros(sample.n, dtype=np.int64), 1, "nll")
+        pooled = LossInAlpha(sample, together, 1, "nll")
         at_one = pooled(np.ones(1))
         found = pooled.minimize(bounds, at_one, last_step=_ROUGH_STEP)
         return float(found.alphas[0])
 
 
-def rough_alpha(rows: CalibrationRows) -> float:
+@dataclass(frozen=True, slots=True)
+class _Evaluation:
+    """Sums over some rows at these alphas; keeps their confidences."""
+
+    brier: bool
+    alphas: FloatArray
+    active: BoolArray | None
+
+    def __call__(self, part: ScaledRows) -> Sums:
+        return temperature_sums(
+            part.rows,
+            part.groups,
+            self.alphas,
+            brier=self.brier,
+            active=self.active,
+            confidence=part.confidence,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _WithBins:
+    """Sums over some rows, and the reliability table of their confidences."""
+
+    evaluate: _Evaluation
+
+    def __call__(self, part: ScaledRows) -> tuple[Sums, FloatMatrix]:
+        return self.evaluate(part), _bins_of_confidence(part)
+
+
+def _bins_of_confidence(part: ScaledRows) -> FloatMatrix:
+    rows = part.rows
+    return bin_sums(part.confidence, rows.tops == rows.labels, rows.weights)
+
+
+@dataclass(frozen=True, slots=True)
+class _Slopes:
+    """The Brier score's slopes of some rows."""
+
+    n_groups: int
+    first: float
+    n_points: int
+
+    def __call__(self, part: ScaledRows) -> FloatMatrix:
+        return brier_slopes(
+            part.rows, part.groups, self.n_groups, self.first, self.n_points
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _CountInformative:
+    """Counts rows of unequal logits, by group, of the groups that are marked."""
+
+    marked: BoolArray
+
+    def __call__(self, part: ScaledRows) -> FloatArray:
+        own = np.flatnonzero(self.marked[part.groups] & (part.rows.weights > 0.0))
+        logits = part.rows.logits[own]
+        differ = logits.min(axis=1) < logits.max(axis=1)
+        return weigh(part.groups[own], differ, self.marked.size)
+
+
+def rough_alpha(rows: FitRows) -> float:
     """Return the common alpha of few rows, from which maps with more parameters start.
 
     It is 1 where all of these rows are correct, and no alpha is large enough.
     """
     sample = rows.every(max(1, rows.n // _SAMPLE_ROWS))
-    losses = LossInAlpha(sample, np.zeros(sample.n, dtype=np.int64), 1, "nll")
+    losses = LossInAlpha(sample, together, 1, "nll")
     at_one = losses(np.ones(1))
     scale = max(1.0, rows.logit_range / _ORDINARY_RANGE)
     bounds = _ROUGH_BOUNDS[0] / scale, _ROUGH_BOUNDS[1]

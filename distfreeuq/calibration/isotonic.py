@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -17,14 +18,21 @@ from distfreeuq._base.stored_state import State, count, floats, require, several
 from distfreeuq._kernels import _softmax
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import count_blocks
-from distfreeuq.calibration.data import (
-    KEPT,
-    CalibrationRows,
-    make_rows,
-    read_weights,
-    warn_absent,
+from distfreeuq._numerics.passes.monotone_curves import (
+    LabelledValues,
+    cells_of,
+    fit_steps,
 )
-from distfreeuq.calibration.results import CalibrationResult, change_fields, outcome_of
+from distfreeuq._numerics.row_blocks import lazy
+from distfreeuq.calibration.data import KEPT, read_probability_rows, warn_absent
+from distfreeuq.calibration.results import (
+    CalibrationResult,
+    Outcome,
+    change_fields,
+    outcome_of,
+)
+from distfreeuq.calibration.rows.calibration_rows import CalibrationRows
+from distfreeuq.calibration.rows.rows_in_blocks import FitRows, RowsInBlocks
 from distfreeuq.guarantees import NoGuarantee
 
 if TYPE_CHECKING:
@@ -82,6 +90,7 @@ class IsotonicResult(CalibrationResult):
         """Return one line."""
         return f"<IsotonicResult n={self.n} K={len(self.classes)}>"
 
+    @lazy
     def predict(self, logits: ArrayLike) -> FloatMatrix:
         """Calibrated probabilities, shape (n, K).
 
@@ -133,7 +142,7 @@ class IsotonicResult(CalibrationResult):
 
 def isotonic_calibration(
     probs: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
@@ -143,9 +152,10 @@ def isotonic_calibration(
     Parameters
     ----------
     probs : array_like (n, K), or (n,) for the probability of class 1
-        A classifier's probabilities on rows that it was not fitted on.
+        A classifier's probabilities on rows that it was not fitted on. Rows of Dask or
+        in blocks are taken too, as by `temperature_scaling`.
     labels : array_like (n,)
-        Integers 0..K-1, or names listed in `classes`.
+        Integers 0..K-1, or names listed in `classes`. Left out where blocks have them.
     sample_weight : array_like (n,), optional
         Non-negative weights; their scale has no effect.
     classes : sequence, optional
@@ -183,29 +193,24 @@ def isotonic_calibration(
     array([0. , 0.5, 1. ])
     """
     args = Arguments("isotonic_calibration")
-    matrix, names = args.probs(probs, classes=classes)
-    n = matrix.shape[0]
-    if n == 0:
-        args.invalid("probs", "of shape (n, K) with n >= 1", f"shape {matrix.shape}")
-    codes = args.labels(labels, names, n)
-    rows = make_rows(matrix, codes, read_weights(args, sample_weight, n), names)
+    rows = read_probability_rows(args, probs, labels, sample_weight, classes)
     read_isotonic_options(args, rows)
     return fit_isotonic(rows)
 
 
-def read_isotonic_options(args: Arguments, rows: CalibrationRows) -> None:
+def read_isotonic_options(args: Arguments, rows: FitRows) -> None:
     """Return nothing, as there are no options; warn of classes without rows."""
     warn_absent(rows, KEPT)
 
 
-def fit_isotonic(rows: CalibrationRows, options: None = None) -> IsotonicResult:
+def fit_isotonic(rows: FitRows, options: None = None) -> IsotonicResult:
     """Fit curves to rows that hold probabilities."""
     curves = fit_curves(rows)
     knots = tuple(read_only(curve[0]) for curve in curves)
     values = tuple(read_only(curve[1]) for curve in curves)
-    after = outcome_of(rows, apply_curves(rows.logits, knots, values))
+    become = partial(_isotonic_outcome, knots=knots, values=values)
     return IsotonicResult(
-        **change_fields(rows, after, before=rows.logits),
+        **change_fields(rows, become, of_probs=True),
         guarantee=NoGuarantee("no finite-sample theorem for isotonic calibration"),
         knots=knots,
         values=values,
@@ -213,13 +218,38 @@ def fit_isotonic(rows: CalibrationRows, options: None = None) -> IsotonicResult:
     )
 
 
+def _isotonic_outcome(
+    rows: CalibrationRows,
+    knots: tuple[FloatArray, ...],
+    values: tuple[FloatArray, ...],
+) -> Outcome:
+    return outcome_of(rows, apply_curves(rows.logits, knots, values))
+
+
 def curve_classes(classes: Classes) -> Classes:
     """Return the classes that have a curve: all, or class 1 alone if there are two."""
     return classes if len(classes) > 2 else classes[1:]
 
 
-def fit_curves(rows: CalibrationRows) -> list[tuple[FloatArray, FloatArray, int]]:
-    """Return the best curve of each class, or of class 1 alone if there are two.
+def fit_curves(rows: FitRows) -> list[tuple[FloatArray, FloatArray, int]]:
+    """Return the best curve of each class, or of class 1 alone if there are two."""
+    columns = list(range(rows.n_classes)) if rows.n_classes > 2 else [1]
+    # two classes have one curve, which is 1 everywhere if class 0 has no row
+    counts, most = rows.label_counts, rows.n_counted if rows.n_classes == 2 else np.inf
+    fitted = [k for k in columns if 0 < counts[k] < most]
+    found = iter(
+        _curves_in_memory(rows, fitted)
+        if isinstance(rows, CalibrationRows)
+        else _curves_in_blocks(rows, fitted)
+    )
+    identity = np.array([0.0, 1.0]), np.array([0.0, 1.0]), 0
+    return [next(found) if k in fitted else identity for k in columns]
+
+
+def _curves_in_memory(
+    rows: CalibrationRows, columns: list[int]
+) -> list[tuple[FloatArray, FloatArray, int]]:
+    """Return the best curves of some classes.
 
     Classes are fitted in parallel threads: sorting, which takes most of the time, does
     not hold the interpreter's lock.
@@ -228,17 +258,49 @@ def fit_curves(rows: CalibrationRows) -> list[tuple[FloatArray, FloatArray, int]
 
     def fit(k: int) -> tuple[FloatArray, FloatArray, int]:
         targets = (rows.labels[counted] == k).astype(np.float64)
-        # two classes have one curve, which is 1 everywhere if class 0 has no row
-        if not targets.any() or (rows.n_classes == 2 and targets.all()):
-            return np.array([0.0, 1.0]), np.array([0.0, 1.0]), 0
         return fit_curve(rows.logits[counted, k], targets, rows.weights[counted])
 
-    columns = range(rows.n_classes) if rows.n_classes > 2 else [1]
     threads = min(len(columns), threads_for(rows.logits.size))
-    if threads == 1:
+    if threads < 2:
         return [fit(k) for k in columns]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(fit, columns))
+
+
+def _curves_in_blocks(
+    rows: RowsInBlocks, columns: list[int]
+) -> list[tuple[FloatArray, FloatArray, int]]:
+    """Return the same, of rows in blocks."""
+    if not columns:
+        return []
+    stride = max(1, rows.n // cells_of(len(columns)))
+    sample = rows.every(stride).logits[:, columns]
+    curves = []
+    for steps in fit_steps(rows.parts.then(_Values(columns)), sample):
+        values = np.clip(steps.mean, 0.0, 1.0)
+        new = np.append(True, values[1:] != values[:-1])
+        ends = np.column_stack([steps.first, steps.last])
+        apart = np.column_stack([np.ones_like(new), steps.first < steps.last])
+        both = np.column_stack([values, values])
+        curves.append((ends[apart], both[apart], int(new.sum())))
+    return curves
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """From rows to the values and labels of the curves of some classes."""
+
+    columns: list[int]
+
+    def __call__(self, rows: CalibrationRows) -> LabelledValues:
+        counted = rows.weights > 0.0
+        curve_of = np.full(rows.n_classes, -1)
+        curve_of[self.columns] = np.arange(len(self.columns))
+        return LabelledValues(
+            rows.logits[counted][:, self.columns],
+            curve_of[rows.labels[counted]],
+            rows.weights[counted],
+        )
 
 
 def fit_curve(

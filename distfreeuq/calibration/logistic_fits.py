@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
-from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq._numerics.blas import on_one_blas_thread
-from distfreeuq._numerics.logistic_regression import logistic_sums
 from distfreeuq._numerics.newton import FactoredHessian, minimize_convex
 from distfreeuq._numerics.sampled_newton import NEAR, minimize_from_sample
-from distfreeuq.calibration.data import CalibrationRows
 from distfreeuq.calibration.inverse_temperature import rough_alpha
+from distfreeuq.calibration.losses.binary_loss import Design, LogLoss
 from distfreeuq.calibration.losses.linear_loss import LinearLoss
 from distfreeuq.calibration.losses.vector_loss import FLAT
+from distfreeuq.calibration.rows.calibration_rows import CalibrationRows
+from distfreeuq.calibration.rows.rows_in_blocks import FitRows
 
 MAX_NEWTON_PARAMETERS = 1000
 """Up to these many a Hessian is made; beyond, L-BFGS fits without standard errors."""
@@ -48,28 +48,25 @@ class BinaryLoss:
 
     Parameters
     ----------
-    rows : CalibrationRows
+    rows : CalibrationRows or RowsInBlocks
     ridge : float
     smoothing : bool
         Whether the targets are Platt's, or the labels themselves.
     """
 
-    __slots__ = ("design", "ridge", "targets", "weights")
+    __slots__ = ("_losses", "ridge")
 
-    def __init__(self, rows: CalibrationRows, ridge: float, smoothing: bool) -> None:
-        scores = rows.logits[:, 1].astype(np.float64) - rows.logits[:, 0]
-        self.design = np.column_stack([scores, np.ones(rows.n)])
-        self.weights = rows.weights / rows.total_weight
-        self.targets: FloatArray = rows.labels.astype(np.float64)
+    def __init__(self, rows: FitRows, ridge: float, smoothing: bool) -> None:
+        share = 0.0
         if smoothing:
-            self.targets = smoothed_targets(rows)
+            share = rows.parts.total(_weight_of_ones) / rows.total_weight
+        make = _MakeDesign(rows.total_weight, rows.n, share, smoothing)
+        self._losses = LogLoss(rows.parts.then(make))
         self.ridge = ridge
 
     def evaluate(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss and its gradient in slope and intercept."""
-        sums = logistic_sums(
-            self.design, self.targets, self.weights[:, None], theta[None, :]
-        )[0]
+        sums = self._losses.evaluate(theta)
         if self.ridge == 0.0:  # of steps so long that their squares overflow too
             return float(sums[0]), sums[1:]
         away = theta - _NEUTRAL
@@ -78,18 +75,15 @@ class BinaryLoss:
 
     def hessian(self, theta: FloatArray) -> FloatMatrix:
         """Return the Hessian (2, 2)."""
-        p = special.expit(self.design @ theta)
-        inner = (self.weights * p * (1.0 - p))[:, None] * self.design
-        return np.asarray(self.design.T @ inner + self.ridge * np.eye(2))
+        return self._losses.hessian(theta) + self.ridge * np.eye(2)
 
     def scores(self, theta: FloatArray) -> FloatMatrix:
-        """Return every row's weighted gradient (n, 2), without the ridge."""
-        residuals = special.expit(self.design @ theta) - self.targets
-        return np.asarray((self.weights * residuals)[:, None] * self.design)
+        """Return the outer products of the rows' gradients, without the ridge."""
+        return self._losses.scores(theta)
 
 
 @on_one_blas_thread
-def fit_binary(rows: CalibrationRows, ridge: float, smoothing: bool) -> LinearMap:
+def fit_binary(rows: FitRows, ridge: float, smoothing: bool) -> LinearMap:
     """Fit sigmoid(slope * (z_1 - z_0) + intercept)."""
     loss = BinaryLoss(rows, ridge, smoothing)
 
@@ -98,9 +92,10 @@ def fit_binary(rows: CalibrationRows, ridge: float, smoothing: bool) -> LinearMa
 
     theta = minimize_convex(loss.evaluate, curvature, _NEUTRAL)
     slope, intercept = theta
-    scored = loss.scores(theta)
-    diverged = bool(loss.hessian(theta)[1, 1] < FLAT)
-    variances = curvature(theta).sandwich(scored.T @ scored)
+    at_minimum = loss.hessian(theta)
+    diverged = bool(at_minimum[1, 1] < FLAT)
+    meat = loss.scores(theta)
+    variances = FactoredHessian(at_minimum, _NO_DIRECTIONS).sandwich(meat)
     return LinearMap(
         coef=0.5 * np.array([[1 + slope, 1 - slope], [1 - slope, 1 + slope]]),
         bias=np.array([-0.5 * intercept, 0.5 * intercept]),
@@ -109,19 +104,41 @@ def fit_binary(rows: CalibrationRows, ridge: float, smoothing: bool) -> LinearMa
     )
 
 
-def smoothed_targets(rows: CalibrationRows) -> FloatArray:
+def _weight_of_ones(rows: CalibrationRows) -> float:
+    return float(rows.weights @ rows.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class _MakeDesign:
+    """From rows to those of the regression; `share` is the weight of label 1."""
+
+    total_weight: float
+    n: int
+    share: float
+    smoothing: bool
+
+    def __call__(self, rows: CalibrationRows) -> Design:
+        scores = rows.logits[:, 1].astype(np.float64) - rows.logits[:, 0]
+        targets: FloatArray = rows.labels.astype(np.float64)
+        if self.smoothing:
+            targets = smoothed_targets(rows.labels, self.share, self.n)
+        return Design(
+            np.column_stack([scores, np.ones(rows.n)]),
+            targets,
+            rows.weights / self.total_weight,
+        )
+
+
+def smoothed_targets(labels: IntArray, share: float, n: int) -> FloatArray:
     """Return Platt's targets (n,): the means of a uniform prior's posteriors."""
-    share = float(rows.weights @ rows.labels) / rows.total_weight
-    n_one, n_zero = share * rows.n, (1.0 - share) * rows.n
-    return np.where(
-        rows.labels == 1, (n_one + 1.0) / (n_one + 2.0), 1.0 / (n_zero + 2.0)
-    )
+    n_one, n_zero = share * n, (1.0 - share) * n
+    return np.where(labels == 1, (n_one + 1.0) / (n_one + 2.0), 1.0 / (n_zero + 2.0))
 
 
 @on_one_blas_thread
-def fit_multinomial(rows: CalibrationRows, ridge: float) -> LinearMap:
+def fit_multinomial(rows: FitRows, ridge: float) -> LinearMap:
     """Fit softmax(coef @ z + bias) by maximum likelihood, with a ridge."""
-    present = np.bincount(rows.labels, rows.weights, rows.n_classes) > 0.0
+    present = rows.label_weights > 0.0
     return minimize_linear(LinearLoss(rows, present | (ridge > 0.0), ridge))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,23 +13,21 @@ from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, flag, floats, real, require
+from distfreeuq._numerics.row_blocks import lazy
 from distfreeuq.calibration.data import (
-    LARGEST_BESIDE_BIAS,
-    SMALLEST_BESIDE_BIAS,
-    CalibrationRows,
-    check_size,
+    check_size_beside_bias,
     read_new_logits,
     read_rows,
 )
 from distfreeuq.calibration.guarantees import no_theorem
 from distfreeuq.calibration.logistic_fits import fit_binary, fit_multinomial
-from distfreeuq.calibration.losses.linear_loss import linear_softmax
+from distfreeuq.calibration.losses.linear_loss import linear_outcome, linear_softmax
 from distfreeuq.calibration.results import (
     CalibrationResult,
     change_fields,
     coefficients,
-    outcome_of,
 )
+from distfreeuq.calibration.rows.rows_in_blocks import FitRows
 from distfreeuq.calibration.vector import read_ridge, warn_diverged
 
 if TYPE_CHECKING:
@@ -109,6 +108,7 @@ class PlattResult(CalibrationResult):
         if len(self.classes) != 2:
             raise AttributeError(f"{name} is for two classes; see coef and bias")
 
+    @lazy
     def predict(self, logits: ArrayLike) -> FloatMatrix:
         """Probabilities softmax(logits @ coef.T + bias), shape (n, K).
 
@@ -173,7 +173,7 @@ class PlattResult(CalibrationResult):
 
 def platt_scaling(
     logits: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     ridge: float = 0.0,
@@ -186,8 +186,9 @@ def platt_scaling(
     ----------
     logits : array_like (n, K), or (n,) for the log-odds of class 1
         A classifier's logits on rows that it was not fitted on. (n,) may be any score.
+        Rows of Dask or in blocks are taken too, as by `temperature_scaling`.
     labels : array_like (n,)
-        Integers 0..K-1, or names listed in `classes`.
+        Integers 0..K-1, or names listed in `classes`. Left out where blocks have them.
     sample_weight : array_like (n,), optional
         Non-negative weights; their scale has no effect.
     ridge : float, default 0
@@ -246,10 +247,10 @@ class PlattOptions(NamedTuple):
 
 
 def read_platt_options(
-    args: Arguments, rows: CalibrationRows, *, ridge: float, smoothing: bool
+    args: Arguments, rows: FitRows, *, ridge: float, smoothing: bool
 ) -> PlattOptions:
     """Check the options of a fit to these rows, and the rows' size."""
-    check_size(args, rows.logits, limit=LARGEST_BESIDE_BIAS, least=SMALLEST_BESIDE_BIAS)
+    check_size_beside_bias(args, rows)
     ridge = read_ridge(args, ridge)
     smoothing = args.flag(smoothing, "smoothing")
     if smoothing and rows.n_classes > 2:
@@ -258,7 +259,7 @@ def read_platt_options(
     return PlattOptions(ridge, smoothing)
 
 
-def fit_platt(rows: CalibrationRows, options: PlattOptions) -> PlattResult:
+def fit_platt(rows: FitRows, options: PlattOptions) -> PlattResult:
     """Fit a linear map of the logits to the rows."""
     if rows.n_classes == 2:
         fitted = fit_binary(rows, options.ridge, options.smoothing)
@@ -266,9 +267,9 @@ def fit_platt(rows: CalibrationRows, options: PlattOptions) -> PlattResult:
         fitted = fit_multinomial(rows, options.ridge)
     if fitted.diverged.any():
         warn_diverged(rows, fitted.diverged)
-    probs = linear_softmax(rows.logits, fitted.coef, fitted.bias)
+    become = partial(linear_outcome, coef=fitted.coef, bias=fitted.bias)
     return PlattResult(
-        **change_fields(rows, outcome_of(rows, probs)),
+        **change_fields(rows, become),
         guarantee=no_theorem("Platt scaling"),
         coef=read_only(fitted.coef),
         bias=read_only(fitted.bias),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
@@ -27,14 +28,14 @@ from distfreeuq._base.stored_state import (
     real,
     text,
 )
-from distfreeuq.calibration.data import CalibrationRows, describe_rows
-from distfreeuq.calibration.inverse_temperature import LossInAlpha
-from distfreeuq.calibration.losses.temperature_loss import LOSS
+from distfreeuq.calibration.losses.temperature_loss import LOSS, temperature_sums
 from distfreeuq.calibration.reliability_change import (
     N_BINS,
     bin_sums,
     reliability_frame,
 )
+from distfreeuq.calibration.rows.calibration_rows import CalibrationRows, describe_rows
+from distfreeuq.calibration.rows.rows_in_blocks import FitRows
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.results import Result
 
@@ -205,43 +206,81 @@ def outcome_of(rows: CalibrationRows, probs: FloatMatrix) -> Outcome:
 
 
 def change_fields(
-    rows: CalibrationRows, after: Outcome, *, before: FloatMatrix | None = None
+    rows: FitRows,
+    become: Callable[[CalibrationRows], Outcome],
+    *,
+    of_probs: bool = False,
 ) -> dict[str, Any]:
     """Return the fields that every result has, except the guarantee.
 
-    `before` are the probabilities that went in, if they are not the logits' softmax.
+    Parameters
+    ----------
+    rows : CalibrationRows or RowsInBlocks
+    become : callable
+        What becomes of some of the rows.
+    of_probs : bool
+        Whether rows hold the probabilities that went in, and not their logits.
     """
-    total = rows.total_weight
-    if before is None:
-        losses = LossInAlpha(rows, np.zeros(rows.n, dtype=np.int64), 1, "nll")
-        loss_before = float(losses(np.ones(1))[0, LOSS]) / total
-        confidence = losses.confidence
-    else:
-        loss_before = weighted_mean(nll_of(before, rows.labels), rows.weights)
-        confidence = before[np.arange(rows.n), rows.tops].astype(np.float64)
-    counted = rows.weights > 0.0
+    changes = rows.parts.total(_Change(become, of_probs))
     return {
         "classes": rows.classes,
-        "n": int(counted.sum()),
+        "n": rows.n_counted,
         "effective_n": rows.effective_size,
         "loss": "nll",
-        "loss_before": loss_before,
-        "loss_after": weighted_mean(after.losses, rows.weights),
-        "n_changed": int((counted & (after.tops != rows.tops)).sum()),
-        "bins_before": read_only(
-            bin_sums(confidence, rows.tops == rows.labels, rows.weights)
-        ),
-        "bins_after": read_only(
-            bin_sums(after.confidence, after.tops == rows.labels, rows.weights)
-        ),
+        "loss_before": changes.loss_before / rows.total_weight,
+        "loss_after": changes.loss_after / rows.total_weight,
+        "n_changed": changes.n_changed,
+        "bins_before": read_only(changes.bins_before),
+        "bins_after": read_only(changes.bins_after),
     }
 
 
-def weighted_mean(losses: FloatArray, weights: FloatArray) -> float:
-    """Return the mean loss; rows of zero weight are ignored, even if theirs is inf."""
+class _Changes(NamedTuple):
+    """Sums over rows of what a calibration changes."""
+
+    loss_before: float
+    loss_after: float
+    n_changed: int
+    bins_before: FloatMatrix
+    bins_after: FloatMatrix
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """Sums what a calibration changes over some rows."""
+
+    become: Callable[[CalibrationRows], Outcome]
+    of_probs: bool
+
+    def __call__(self, rows: CalibrationRows) -> _Changes:
+        after = self.become(rows)
+        if self.of_probs:
+            loss_before = weighted_sum(nll_of(rows.logits, rows.labels), rows.weights)
+            confidence = rows.logits[np.arange(rows.n), rows.tops].astype(np.float64)
+        else:
+            confidence = np.empty(rows.n)
+            one_group = np.zeros(rows.n, dtype=np.int64)
+            sums = temperature_sums(
+                rows, one_group, np.ones(1), brier=False, confidence=confidence
+            )
+            loss_before = float(sums[0, LOSS])
+        counted = rows.weights > 0.0
+        return _Changes(
+            loss_before=loss_before,
+            loss_after=weighted_sum(after.losses, rows.weights),
+            n_changed=int((counted & (after.tops != rows.tops)).sum()),
+            bins_before=bin_sums(confidence, rows.tops == rows.labels, rows.weights),
+            bins_after=bin_sums(
+                after.confidence, after.tops == rows.labels, rows.weights
+            ),
+        )
+
+
+def weighted_sum(losses: FloatArray, weights: FloatArray) -> float:
+    """Return the sum; rows of zero weight are ignored, even if theirs is inf."""
     counted = weights > 0.0
     # not by BLAS, whose threads would go on waiting actively
-    return float((weights[counted] * losses[counted]).sum()) / float(weights.sum())
+    return float((weights[counted] * losses[counted]).sum())
 
 
 def nll_of(probs: FloatMatrix, labels: IntArray) -> FloatArray:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
-from distfreeuq.calibration.data import CalibrationRows
 from distfreeuq.calibration.inverse_temperature import (
     LossInAlpha,
     Minimum,
+    ScaledRows,
+    by_top,
     solve_increasing,
+    together,
 )
 from distfreeuq.calibration.losses.temperature_loss import (
     CURVATURE,
     SQUARED_SCORE,
     WRONG,
 )
-from distfreeuq.calibration.reliability_change import bin_sums
+from distfreeuq.calibration.rows.calibration_rows import CalibrationRows
+from distfreeuq.calibration.rows.rows_in_blocks import FitRows
 from distfreeuq.calibration.temperature import FittedGroups, temperature_std_err
 from distfreeuq.calibration.tied.brier_temperatures import tie_brier
 
@@ -50,31 +54,29 @@ class _Fit:
     """The passes over the rows that both ways of fitting have in common."""
 
     def __init__(
-        self, rows: CalibrationRows, codes: IntArray, n_groups: int, loss: str
+        self,
+        rows: FitRows,
+        group: Callable[[CalibrationRows], ScaledRows],
+        n_groups: int,
+        loss: str,
     ) -> None:
         self.rows = rows
-        self.losses = LossInAlpha(rows, codes, n_groups, loss)
-        self.correct = rows.tops == rows.labels
-        self.before = self.losses(np.ones(n_groups))
-        self.bins_before = self._bins()
-
-    def _bins(self) -> FloatMatrix:
-        return bin_sums(self.losses.confidence, self.correct, self.rows.weights)
+        self.losses = LossInAlpha(rows, group, n_groups, loss)
+        self.before, self.bins_before = self.losses.with_bins(np.ones(n_groups))
 
     def pooled(self, bounds: tuple[float, float]) -> Minimum:
         """Return the minimum of all rows together, with one temperature."""
-        one_group = np.zeros(self.rows.n, dtype=np.int64)
         loss = "brier" if self.losses.brier else "nll"
-        together = LossInAlpha(self.rows, one_group, 1, loss)
-        return together.minimize(bounds, self.before.sum(axis=0, keepdims=True))
+        pooled = LossInAlpha(self.rows, together, 1, loss)
+        return pooled.minimize(bounds, self.before.sum(axis=0, keepdims=True))
 
     def finish(self, minimum: Minimum) -> FittedGroups:
         """Return the fit with confidences as the last passes left them."""
-        return FittedGroups(minimum, self.before, self.bins_before, self._bins())
+        return FittedGroups(minimum, self.before, self.bins_before, self.losses.bins())
 
 
 def fit_separately(
-    rows: CalibrationRows, own: BoolArray, loss: str, bounds: tuple[float, float]
+    rows: FitRows, own: BoolArray, loss: str, bounds: tuple[float, float]
 ) -> FittedClasses:
     """Fit classes by themselves, eq. (4.3) of Zhao, Chen and Oymak (2020).
 
@@ -82,7 +84,7 @@ def fit_separately(
     that are predicted without an error, whose loss falls with T for ever, if there is
     an error elsewhere and the shared temperature is one.
     """
-    fit = _Fit(rows, rows.tops, rows.n_classes, loss)
+    fit = _Fit(rows, by_top, rows.n_classes, loss)
     minimum = fit.losses.minimize(bounds, fit.before)
     status = np.where(minimum.at_bound != 0, AT_BOUND, OWN)
     std_err = temperature_std_err(minimum)
@@ -103,8 +105,8 @@ def fit_separately(
 
 
 def fit_limited(
-    rows: CalibrationRows,
-    codes: IntArray,
+    rows: FitRows,
+    group: Callable[[CalibrationRows], ScaledRows],
     own: BoolArray,
     gamma: float,
     bounds: tuple[float, float],
@@ -118,7 +120,7 @@ def fit_limited(
     score takes a search: see `tie_brier`. Groups that `own` (G,) does not mark have no
     rows, and get alpha_0.
     """
-    fit = _Fit(rows, codes, own.size, loss)
+    fit = _Fit(rows, group, own.size, loss)
     alone = fit.losses.minimize(bounds, fit.before)
     low = float(alone.alphas[own].max()) - gamma
     high = float(alone.alphas[own].min()) + gamma

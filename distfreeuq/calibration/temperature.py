@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, maybe, pair, real, text
 from distfreeuq._base.user_warnings import warn_user
+from distfreeuq._numerics.row_blocks import lazy
 from distfreeuq.calibration.data import (
     SCALED_ALIKE,
-    CalibrationRows,
-    describe_rows,
     read_new_logits,
     read_rows,
     warn_absent,
 )
 from distfreeuq.calibration.guarantees import read_logit_range, temperature_guarantee
-from distfreeuq.calibration.inverse_temperature import LossInAlpha, Minimum
+from distfreeuq.calibration.inverse_temperature import LossInAlpha, Minimum, together
 from distfreeuq.calibration.losses.temperature_loss import (
     CURVATURE,
     LOSS,
@@ -30,8 +29,9 @@ from distfreeuq.calibration.losses.temperature_loss import (
     SQUARED_SCORE,
     scaled_softmax,
 )
-from distfreeuq.calibration.reliability_change import bin_sums
 from distfreeuq.calibration.results import CalibrationResult, coefficients
+from distfreeuq.calibration.rows.calibration_rows import describe_rows
+from distfreeuq.calibration.rows.rows_in_blocks import FitRows
 from distfreeuq.exceptions import FitAtBoundWarning
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ class TemperatureResult(CalibrationResult):
             f"K={len(self.classes)}>"
         )
 
+    @lazy
     def predict(self, logits: ArrayLike) -> FloatMatrix:
         """Probabilities softmax(logits / temperature), shape (n, K).
 
@@ -150,7 +151,7 @@ class TemperatureResult(CalibrationResult):
 
 def temperature_scaling(
     logits: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     loss: str = "nll",
@@ -165,9 +166,9 @@ def temperature_scaling(
     ----------
     logits : array_like (n, K), or (n,) for the log-odds of class 1
         A classifier's logits on rows that it was not fitted on. For probabilities, see
-        `to_logits`.
+        `to_logits`. Rows of Dask or in blocks are taken too: see Notes.
     labels : array_like (n,)
-        Integers 0..K-1, or names listed in `classes`.
+        Integers 0..K-1, or names listed in `classes`. Left out where blocks have them.
     sample_weight : array_like (n,), optional
         Non-negative weights; their scale has no effect.
     loss : {"nll", "brier"}, default "nll"
@@ -200,6 +201,14 @@ def temperature_scaling(
     A class that no row is labelled as is named in an `IdentificationWarning`: its
     probabilities are scaled as the others', and nothing tests them.
 
+    Rows need not fit into memory. Given are Dask's arrays, frames and series, in chunks
+    of any sizes; or, in place of `logits`, a function without arguments that returns
+    blocks anew each time: tuples (logits, labels) or (logits, labels, sample_weight).
+    ``labels`` is then None. All fits of this package's calibration maps read such rows
+    in few passes (about seven here), sum over the blocks what they need, and keep none:
+    persist chunks that are to stay in memory. Numbers are those in memory to rounding.
+    ``predict`` of Dask's rows is lazy.
+
     Adding a constant to a row's logits changes nothing. Standard errors are those of an
     M-estimator (sandwich); a weight is an importance, not a number of copies, so that
     doubling all weights leaves them as they are.
@@ -223,6 +232,12 @@ def temperature_scaling(
     <TemperatureResult T=2.902 nll n=2000 K=3>
     >>> fit.predict([[3.0, 0.0, 0.0]]).round(3)
     array([[0.584, 0.208, 0.208]])
+    >>> def blocks():
+    ...     for start in range(0, 2000, 500):
+    ...         rows = slice(start, start + 500)
+    ...         yield 3.0 * truth[rows], labels[rows]
+    >>> dfu.temperature_scaling(blocks)
+    <TemperatureResult T=2.902 nll n=2000 K=3>
     """
     args = Arguments("temperature_scaling")
     rows = read_rows(args, logits, labels, sample_weight, classes)
@@ -243,7 +258,7 @@ class TemperatureOptions(NamedTuple):
 
 def read_temperature_options(
     args: Arguments,
-    rows: CalibrationRows,
+    rows: FitRows,
     *,
     loss: Any,
     bounds: Any,
@@ -260,12 +275,9 @@ def read_temperature_options(
     )
 
 
-def fit_temperature(
-    rows: CalibrationRows, options: TemperatureOptions
-) -> TemperatureResult:
+def fit_temperature(rows: FitRows, options: TemperatureOptions) -> TemperatureResult:
     """Fit one temperature to all rows."""
-    one_group = np.zeros(rows.n, dtype=np.int64)
-    fitted = fit_groups(rows, one_group, 1, options.loss, options.bounds)
+    fitted = fit_all_together(rows, options.loss, options.bounds)
     minimum = fitted.minimum
     alpha, at_bound = float(minimum.alphas[0]), int(minimum.at_bound[0])
     if at_bound:
@@ -302,12 +314,12 @@ class FittedGroups:
     bins_before: FloatMatrix
     bins_after: FloatMatrix
 
-    def common(self, rows: CalibrationRows, loss: str) -> dict[str, Any]:
+    def common(self, rows: FitRows, loss: str) -> dict[str, Any]:
         """Return the fields that every `CalibrationResult` has, but the guarantee."""
         total = rows.total_weight
         return {
             "classes": rows.classes,
-            "n": int((rows.weights > 0).sum()),
+            "n": rows.n_counted,
             "effective_n": rows.effective_size,
             "loss": loss,
             "loss_before": float(self.sums_before[:, LOSS].sum()) / total,
@@ -318,25 +330,14 @@ class FittedGroups:
         }
 
 
-def fit_groups(
-    rows: CalibrationRows,
-    groups: IntArray,
-    n_groups: int,
-    loss: str,
-    bounds: tuple[float, float],
+def fit_all_together(
+    rows: FitRows, loss: str, bounds: tuple[float, float]
 ) -> FittedGroups:
-    """Fit each group's inverse temperature by itself."""
-    losses = LossInAlpha(rows, groups, n_groups, loss)
-    correct = rows.tops == rows.labels
-    before = losses(np.ones(n_groups))
-    bins_before = bin_sums(losses.confidence, correct, rows.weights)
+    """Fit one inverse temperature to all rows."""
+    losses = LossInAlpha(rows, together, 1, loss)
+    before, bins_before = losses.with_bins(np.ones(1))
     minimum = losses.minimize(bounds, before)
-    return FittedGroups(
-        minimum=minimum,
-        sums_before=before,
-        bins_before=bins_before,
-        bins_after=bin_sums(losses.confidence, correct, rows.weights),
-    )
+    return FittedGroups(minimum, before, bins_before, losses.bins())
 
 
 def temperature_std_err(minimum: Minimum) -> FloatArray:
@@ -350,7 +351,7 @@ def temperature_std_err(minimum: Minimum) -> FloatArray:
 
 
 def read_alpha_bounds(
-    args: Arguments, value: Any, rows: CalibrationRows
+    args: Arguments, value: Any, rows: FitRows
 ) -> tuple[float, float]:
     """Return the bounds of the inverse temperature; None for those of the rows."""
     if value is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,12 +17,10 @@ from distfreeuq._base.stored_state import State, floats, real
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.newton import FactoredHessian
+from distfreeuq._numerics.row_blocks import lazy
 from distfreeuq._numerics.sampled_newton import NEAR, minimize_from_sample
 from distfreeuq.calibration.data import (
-    LARGEST_BESIDE_BIAS,
-    SMALLEST_BESIDE_BIAS,
-    CalibrationRows,
-    check_size,
+    check_size_beside_bias,
     read_new_logits,
     read_rows,
 )
@@ -29,7 +28,6 @@ from distfreeuq.calibration.guarantees import no_theorem
 from distfreeuq.calibration.inverse_temperature import rough_alpha
 from distfreeuq.calibration.losses.vector_loss import (
     FLAT,
-    ScoreProducts,
     VectorLoss,
     affine_outcome,
     affine_softmax,
@@ -39,6 +37,7 @@ from distfreeuq.calibration.results import (
     change_fields,
     coefficients,
 )
+from distfreeuq.calibration.rows.rows_in_blocks import FitRows
 from distfreeuq.exceptions import FitAtBoundWarning
 
 if TYPE_CHECKING:
@@ -95,6 +94,7 @@ class VectorResult(CalibrationResult):
         """Return one line."""
         return f"<VectorResult n={self.n} K={len(self.classes)}>"
 
+    @lazy
     def predict(self, logits: ArrayLike) -> FloatMatrix:
         """Probabilities softmax(scale * logits + bias), shape (n, K).
 
@@ -145,7 +145,7 @@ class VectorResult(CalibrationResult):
 
 def vector_scaling(
     logits: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     ridge: float = 0.0,
@@ -156,9 +156,10 @@ def vector_scaling(
     Parameters
     ----------
     logits : array_like (n, K), or (n,) for the log-odds of class 1
-        A classifier's logits on rows that it was not fitted on.
+        A classifier's logits on rows that it was not fitted on. Rows of Dask or in
+        blocks are taken too, as by `temperature_scaling`.
     labels : array_like (n,)
-        Integers 0..K-1, or names listed in `classes`.
+        Integers 0..K-1, or names listed in `classes`. Left out where blocks have them.
     sample_weight : array_like (n,), optional
         Non-negative weights; their scale has no effect.
     ridge : float, default 0
@@ -215,20 +216,22 @@ class VectorOptions(NamedTuple):
 
 
 def read_vector_options(
-    args: Arguments, rows: CalibrationRows, *, ridge: float
+    args: Arguments, rows: FitRows, *, ridge: float
 ) -> VectorOptions:
     """Check the options of a fit to these rows, and the rows' size."""
-    check_size(args, rows.logits, limit=LARGEST_BESIDE_BIAS, least=SMALLEST_BESIDE_BIAS)
+    check_size_beside_bias(args, rows)
     return VectorOptions(read_ridge(args, ridge))
 
 
-def fit_vector(rows: CalibrationRows, options: VectorOptions) -> VectorResult:
+def fit_vector(rows: FitRows, options: VectorOptions) -> VectorResult:
     """Fit scales and biases to the rows."""
     fitted = minimize_vector(rows, options.ridge)
     if fitted.diverged.any():
         warn_diverged(rows, fitted.diverged)
     return VectorResult(
-        **change_fields(rows, affine_outcome(rows, fitted.scale, fitted.bias)),
+        **change_fields(
+            rows, partial(affine_outcome, scale=fitted.scale, bias=fitted.bias)
+        ),
         guarantee=no_theorem("vector scaling"),
         scale=read_only(fitted.scale),
         bias=read_only(fitted.bias),
@@ -246,7 +249,7 @@ def read_ridge(args: Arguments, value: float) -> float:
     return ridge
 
 
-def warn_diverged(rows: CalibrationRows, diverged: BoolArray) -> None:
+def warn_diverged(rows: FitRows, diverged: BoolArray) -> None:
     """Warn of classes whose parameters have no finite optimum."""
     names = [name for name, own in zip(rows.classes, diverged, strict=True) if own]
     warn_user(
@@ -276,10 +279,10 @@ class VectorFit(NamedTuple):
 
 
 @on_one_blas_thread
-def minimize_vector(rows: CalibrationRows, ridge: float) -> VectorFit:
+def minimize_vector(rows: FitRows, ridge: float) -> VectorFit:
     """Fit softmax(scale * logits + bias) by maximum likelihood, with a ridge."""
     n_classes = rows.n_classes
-    present = np.bincount(rows.labels, rows.weights, n_classes) > 0.0
+    present = rows.label_weights > 0.0
     free = np.tile(present | (ridge > 0.0), 2)
     problem = VectorLoss(rows, free, ridge)
     theta = problem.center(minimize_loss(problem))
@@ -287,12 +290,11 @@ def minimize_vector(rows: CalibrationRows, ridge: float) -> VectorFit:
     if theta.size > MAX_HESSIAN_PARAMETERS:
         mass = problem.diagonals(theta)[2]
     else:
-        scores = ScoreProducts(rows, problem.own)
-        gradient, hessian = problem.derivatives(theta, scores=scores)
+        gradient, hessian, scores = problem.derivatives_and_scores(theta)
         mass = np.zeros(n_classes)
         mass[problem.own] = np.diag(hessian)[theta.size // 2 :]
         curvature = problem.factor(hessian)
-        std_err = _sandwich(curvature, scores.total / rows.total_weight**2, free)
+        std_err = _sandwich(curvature, scores / rows.total_weight**2, free)
         step = curvature.solve(gradient)
         if gradient @ step <= NEAR:
             theta = theta - step

@@ -27,9 +27,9 @@ from distfreeuq.calibration.calibrators import (
     Calibrator,
     read_calibrator,
 )
-from distfreeuq.calibration.data import make_rows
 from distfreeuq.calibration.groupwise_results import GroupwiseResult
 from distfreeuq.calibration.results import CalibrationResult
+from distfreeuq.calibration.rows.calibration_rows import make_rows
 from distfreeuq.covariate_shift.bound_estimate import estimate_bound
 from distfreeuq.covariate_shift.data import (
     LearntFeatures,

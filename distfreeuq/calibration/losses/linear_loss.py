@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntMatrix
@@ -9,8 +11,10 @@ from distfreeuq._kernels import _logistic
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import LINEAR_PRODUCTS, count_blocks
 from distfreeuq._numerics.newton import FactoredHessian
-from distfreeuq.calibration.data import CalibrationRows
 from distfreeuq.calibration.losses.vector_loss import ABSENT_BIAS
+from distfreeuq.calibration.results import Outcome, outcome_of
+from distfreeuq.calibration.rows.calibration_rows import CalibrationRows
+from distfreeuq.calibration.rows.rows_in_blocks import FitRows
 
 
 def linear_softmax(
@@ -29,6 +33,54 @@ def linear_softmax(
     return probs
 
 
+def linear_outcome(
+    rows: CalibrationRows, coef: FloatMatrix, bias: FloatArray
+) -> Outcome:
+    """Return what becomes of the rows with softmax(logits @ coef.T + bias)."""
+    return outcome_of(rows, linear_softmax(rows.logits, coef, bias))
+
+
+def linear_nll_sums(
+    rows: CalibrationRows, coef: FloatMatrix, bias: FloatArray
+) -> FloatArray:
+    """Return the summed NLL of softmax(logits @ coef.T + bias), and its gradient."""
+    width = 1 + rows.n_classes * (rows.n_classes + 1)
+    sums = LINEAR_PRODUCTS.zeros(rows.logits.size, width)
+    _logistic._sum_linear_nll(
+        rows.logits,
+        rows.labels,
+        rows.weights,
+        coef,
+        bias,
+        sums,
+        threads_for(rows.logits.size * rows.n_classes),
+    )
+    return np.asarray(sums.sum(axis=0))
+
+
+def linear_product_sums(
+    rows: CalibrationRows, coef: FloatMatrix, bias: FloatArray, scores: bool
+) -> FloatMatrix:
+    """Return sums over pairs of classes (L, R) and pairs of features.
+
+    Those of the Hessian first, then those of the scores, if they are asked for.
+    """
+    n_left, n_right = _n_pairs(rows.n_classes), _n_pairs(rows.n_classes + 1)
+    n_left *= 2 if scores else 1
+    sums = LINEAR_PRODUCTS.zeros(rows.logits.size, n_left, n_right)
+    _logistic._sum_linear_products(
+        scores,
+        rows.logits,
+        rows.labels,
+        rows.weights,
+        coef,
+        bias,
+        sums,
+        threads_for(rows.logits.size * n_right),
+    )
+    return np.asarray(sums.sum(axis=0))
+
+
 class LinearLoss:
     """Mean NLL plus ridge, as a function of the change of the free classes' logits.
 
@@ -37,7 +89,7 @@ class LinearLoss:
 
     Parameters
     ----------
-    rows : CalibrationRows
+    rows : CalibrationRows or RowsInBlocks
     free : ndarray (K,)
         A class that is not free keeps its logit, with the bias `ABSENT_BIAS`.
     ridge : float
@@ -45,8 +97,9 @@ class LinearLoss:
 
     __slots__ = ("free", "n_features", "n_free", "ridge", "rows")
 
-    def __init__(self, rows: CalibrationRows, free: BoolArray, ridge: float) -> None:
-        self.rows, self.free, self.ridge = rows, free, ridge
+    def __init__(self, rows: FitRows, free: BoolArray, ridge: float) -> None:
+        self.rows: FitRows = rows
+        self.free, self.ridge = free, ridge
         self.n_free = int(free.sum())
         self.n_features = rows.n_classes + 1
 
@@ -55,7 +108,7 @@ class LinearLoss:
         """What the ridge adds to the curvature in a bias."""
         return self.ridge
 
-    def on(self, rows: CalibrationRows, ridge: float) -> LinearLoss:
+    def on(self, rows: FitRows, ridge: float) -> LinearLoss:
         """Return the same loss for other rows."""
         return LinearLoss(rows, self.free, ridge)
 
@@ -74,18 +127,10 @@ class LinearLoss:
 
     def evaluate(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss and its gradient."""
-        rows, n_classes = self.rows, self.rows.n_classes
-        width = 1 + n_classes * self.n_features
-        sums = LINEAR_PRODUCTS.zeros(rows.logits.size, width)
-        _logistic._sum_linear_nll(
-            rows.logits,
-            rows.labels,
-            rows.weights,
-            *self.expand(theta),
-            sums,
-            threads_for(rows.logits.size * n_classes),
-        )
-        means = sums.sum(axis=0) / rows.total_weight
+        coef, bias = self.expand(theta)
+        nll = partial(linear_nll_sums, coef=coef, bias=bias)
+        means = self.rows.parts.total(nll) / self.rows.total_weight
+        n_classes = self.rows.n_classes
         gradient = means[1:].reshape(n_classes, self.n_features)[self.free].ravel()
         loss = float(means[0]) + 0.5 * self.ridge * float(theta @ theta)
         return loss, gradient + self.ridge * theta
@@ -116,19 +161,10 @@ class LinearLoss:
         """
         rows = self.rows
         of_classes, of_features = _pairs(rows.n_classes), _pairs(self.n_features)
-        n_pairs, n_right = of_classes.max() + 1, of_features.max() + 1
-        n_left = 2 * n_pairs if scores else n_pairs
-        sums = LINEAR_PRODUCTS.zeros(rows.logits.size, int(n_left), int(n_right))
-        _logistic._sum_linear_products(
-            scores,
-            rows.logits,
-            rows.labels,
-            rows.weights,
-            *self.expand(theta),
-            sums,
-            threads_for(rows.logits.size * n_right),
-        )
-        total = sums.sum(axis=0)
+        n_pairs = _n_pairs(rows.n_classes)
+        coef, bias = self.expand(theta)
+        make = partial(linear_product_sums, coef=coef, bias=bias, scores=scores)
+        total = rows.parts.total(make)
         of_free = of_classes[np.ix_(self.free, self.free)]
 
         def spread(pairs: FloatMatrix) -> FloatMatrix:
@@ -148,3 +184,8 @@ def _pairs(n: int) -> IntMatrix:
     upper = np.triu_indices(n)
     positions[upper] = np.arange(upper[0].size)
     return np.maximum(positions, positions.T)
+
+
+def _n_pairs(n: int) -> int:
+    """Return the number of such pairs."""
+    return n * (n + 1) // 2

@@ -6,8 +6,8 @@ import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq._numerics.newton import FactoredHessian
-from distfreeuq.calibration.data import CalibrationRows
 from distfreeuq.calibration.losses.linear_loss import LinearLoss
+from distfreeuq.calibration.rows.rows_in_blocks import FitRows
 
 
 class OffDiagonalLoss(LinearLoss):
@@ -17,16 +17,14 @@ class OffDiagonalLoss(LinearLoss):
 
     Parameters
     ----------
-    rows : CalibrationRows
+    rows : CalibrationRows or RowsInBlocks
     off_diagonal, of_bias : float
         Positive factors of the two mean squares.
     """
 
     __slots__ = ("of_bias", "off_diagonal", "penalty")
 
-    def __init__(
-        self, rows: CalibrationRows, off_diagonal: float, of_bias: float
-    ) -> None:
+    def __init__(self, rows: FitRows, off_diagonal: float, of_bias: float) -> None:
         k = rows.n_classes
         super().__init__(rows, np.ones(k, dtype=np.bool_), 0.0)
         self.off_diagonal, self.of_bias = off_diagonal, of_bias
@@ -40,7 +38,7 @@ class OffDiagonalLoss(LinearLoss):
         """What the ridge adds to the curvature in a bias."""
         return 2.0 * self.of_bias / self.rows.n_classes
 
-    def on(self, rows: CalibrationRows, ridge: float) -> OffDiagonalLoss:
+    def on(self, rows: FitRows, ridge: float) -> OffDiagonalLoss:
         """Return the same loss for other rows; it has ridges of its own."""
         return OffDiagonalLoss(rows, self.off_diagonal, self.of_bias)
 

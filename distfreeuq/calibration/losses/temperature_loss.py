@@ -8,7 +8,7 @@ from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, Int
 from distfreeuq._kernels import _softmax
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import count_blocks
-from distfreeuq.calibration.data import CalibrationRows
+from distfreeuq.calibration.rows.calibration_rows import CalibrationRows
 
 LOSS_NAMES = {"nll": "NLL", "brier": "Brier score"}
 

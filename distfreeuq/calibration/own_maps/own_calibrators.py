@@ -20,9 +20,10 @@ from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import describe
 from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.stored_state import State, part, text
-from distfreeuq.calibration.data import CalibrationRows, read_new_logits
+from distfreeuq.calibration.data import read_new_logits
 from distfreeuq.calibration.guarantees import no_theorem
 from distfreeuq.calibration.results import CalibrationResult, change_fields, outcome_of
+from distfreeuq.calibration.rows.calibration_rows import CalibrationRows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -171,7 +172,7 @@ class OwnCalibrator:
         given = _map_of(args, fitted, parameter, self.name)(rows.logits)
         probs = _probabilities(args, given, rows.logits, parameter, self.name)
         return OwnCalibrationResult(
-            **change_fields(rows, outcome_of(rows, probs)),
+            **change_fields(rows, lambda _: outcome_of(rows, probs)),
             guarantee=no_theorem("this calibrator", "Cor. 4.2"),
             calibrator=self.name,
             fitted=fitted,

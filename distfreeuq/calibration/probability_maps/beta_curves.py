@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,24 +16,23 @@ from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, floats, require
 from distfreeuq._numerics.blas import on_one_blas_thread
-from distfreeuq._numerics.logistic_regression import logistic_sums
 from distfreeuq._numerics.newton import FactoredHessian, minimize_convex
-from distfreeuq.calibration.data import (
-    KEPT,
-    CalibrationRows,
-    make_rows,
-    read_weights,
-    warn_absent,
-)
+from distfreeuq._numerics.passes.row_parts import Parts
+from distfreeuq._numerics.row_blocks import lazy
+from distfreeuq.calibration.data import KEPT, read_probability_rows, warn_absent
 from distfreeuq.calibration.guarantees import no_theorem
 from distfreeuq.calibration.isotonic import curve_classes
+from distfreeuq.calibration.losses.binary_loss import Design, LogLoss
 from distfreeuq.calibration.losses.vector_loss import FLAT
 from distfreeuq.calibration.results import (
     CalibrationResult,
+    Outcome,
     change_fields,
     coefficients,
     outcome_of,
 )
+from distfreeuq.calibration.rows.calibration_rows import CalibrationRows
+from distfreeuq.calibration.rows.rows_in_blocks import FitRows
 from distfreeuq.calibration.vector import warn_diverged
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ class BetaResult(CalibrationResult):
         """Return one line."""
         return f"<BetaResult n={self.n} K={len(self.classes)}>"
 
+    @lazy
     def predict(self, logits: ArrayLike) -> FloatMatrix:
         """Calibrated probabilities, shape (n, K).
 
@@ -147,7 +148,7 @@ class BetaResult(CalibrationResult):
 
 def beta_calibration(
     probs: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
@@ -157,9 +158,10 @@ def beta_calibration(
     Parameters
     ----------
     probs : array_like (n, K), or (n,) for the probability of class 1
-        A classifier's probabilities on rows that it was not fitted on.
+        A classifier's probabilities on rows that it was not fitted on. Rows of Dask or
+        in blocks are taken too, as by `temperature_scaling`.
     labels : array_like (n,)
-        Integers 0..K-1, or names listed in `classes`.
+        Integers 0..K-1, or names listed in `classes`. Left out where blocks have them.
     sample_weight : array_like (n,), optional
         Non-negative weights; their scale has no effect.
     classes : sequence, optional
@@ -198,34 +200,27 @@ def beta_calibration(
     [[0.5, 0.5]]
     """
     args = Arguments("beta_calibration")
-    matrix, names = args.probs(probs, classes=classes)
-    n = matrix.shape[0]
-    if n == 0:
-        args.invalid("probs", "of shape (n, K) with n >= 1", f"shape {matrix.shape}")
-    codes = args.labels(labels, names, n)
-    rows = make_rows(matrix, codes, read_weights(args, sample_weight, n), names)
+    rows = read_probability_rows(args, probs, labels, sample_weight, classes)
     read_beta_options(args, rows)
     return fit_beta(rows)
 
 
-def read_beta_options(args: Arguments, rows: CalibrationRows) -> None:
+def read_beta_options(args: Arguments, rows: FitRows) -> None:
     """Return nothing, as there are no options; warn of classes without rows."""
     warn_absent(rows, KEPT)
 
 
-def fit_beta(rows: CalibrationRows, options: None = None) -> BetaResult:
+def fit_beta(rows: FitRows, options: None = None) -> BetaResult:
     """Fit a curve per class to rows that hold probabilities."""
     columns = list(range(rows.n_classes)) if rows.n_classes > 2 else [1]
-    fitted = [_fit_curve(rows, k) for k in columns]
+    fitted = rows.in_step([partial(_fit_curve, k=k) for k in columns])
     diverged = np.array([one.diverged for one in fitted])
     if diverged.any():
         both = np.full(rows.n_classes, True) if len(columns) == 1 else diverged
         warn_diverged(rows, both)
     coef = np.array([one.coef for one in fitted])
     return BetaResult(
-        **change_fields(
-            rows, outcome_of(rows, apply_beta(rows.logits, coef)), before=rows.logits
-        ),
+        **change_fields(rows, partial(_beta_outcome, coef=coef), of_probs=True),
         guarantee=no_theorem("beta calibration"),
         coef=read_only(coef),
         std_err=read_only(np.array([one.std_err for one in fitted])),
@@ -241,48 +236,70 @@ class BetaCurve(NamedTuple):
     loss: float = np.inf
 
 
-def _fit_curve(rows: CalibrationRows, k: int) -> BetaCurve:
+def _beta_outcome(rows: CalibrationRows, coef: FloatMatrix) -> Outcome:
+    return outcome_of(rows, apply_beta(rows.logits, coef))
+
+
+def _fit_curve(rows: FitRows, k: int) -> BetaCurve:
     """Return the best curve of class k that does not fall."""
-    targets = (rows.labels == k).astype(np.float64)
-    of_weight = targets[rows.weights > 0.0]
-    if not of_weight.any() or (rows.n_classes == 2 and of_weight.all()):
+    n_own = int(rows.label_counts[k])
+    if n_own == 0 or (rows.n_classes == 2 and n_own == rows.n_counted):
         return BetaCurve(_NEUTRAL, np.full(3, np.nan), False)
-    design = np.column_stack([*_logs(rows.logits[:, k]), np.ones(rows.n)])
-    weights = rows.weights / rows.total_weight
+    designs = rows.parts.then(_MakeDesign(k, rows.total_weight))
     free = np.ones(3, dtype=np.bool_)
-    best = _fit_free(design, targets, weights, free)
+    best = _fit_free(designs, free)
     if (best.coef < 0.0)[:2].any():
         faces = [(False, True, True), (True, False, True), (False, False, True)]
-        found = [_fit_free(design, targets, weights, np.array(f)) for f in faces]
+        found = [_fit_free(designs, np.array(face)) for face in faces]
         feasible = [one for one in found if not (one.coef < 0.0)[:2].any()]
         best = min(feasible, key=lambda one: one.loss)
     return best
 
 
+@dataclass(frozen=True, slots=True)
+class _MakeDesign:
+    """From rows to those of the regression of class k's curve."""
+
+    k: int
+    total_weight: float
+
+    def __call__(self, rows: CalibrationRows) -> Design:
+        return Design(
+            np.column_stack([*_logs(rows.logits[:, self.k]), np.ones(rows.n)]),
+            (rows.labels == self.k).astype(np.float64),
+            rows.weights / self.total_weight,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _KeepColumns:
+    """Keeps some columns of a design."""
+
+    columns: BoolArray
+
+    def __call__(self, design: Design) -> Design:
+        own = np.ascontiguousarray(design.matrix[:, self.columns])
+        return design._replace(matrix=own)
+
+
 @on_one_blas_thread
-def _fit_free(
-    design: FloatMatrix, targets: FloatArray, weights: FloatArray, free: BoolArray
-) -> BetaCurve:
+def _fit_free(designs: Parts[Design], free: BoolArray) -> BetaCurve:
     """Return the best curve with some parameters free and the others 0."""
-    own = np.ascontiguousarray(design[:, free])
+    losses = LogLoss(designs.then(_KeepColumns(free)))
 
     def evaluate(theta: FloatArray) -> tuple[float, FloatArray]:
-        sums = logistic_sums(own, targets, weights[:, None], theta[None, :])[0]
+        sums = losses.evaluate(theta)
         return float(sums[0]), sums[1:]
 
     def curvature(theta: FloatArray) -> FactoredHessian:
-        p = special.expit(own @ theta)
-        hessian = own.T @ ((weights * p * (1.0 - p))[:, None] * own)
-        return FactoredHessian(np.asarray(hessian), np.zeros((theta.size, 0)))
+        return FactoredHessian(losses.hessian(theta), np.zeros((theta.size, 0)))
 
     theta = minimize_convex(evaluate, curvature, _NEUTRAL[free])
-    p = special.expit(own @ theta)
-    diverged = bool(weights @ (p * (1.0 - p)) < FLAT)
-    scored = (weights * (p - targets))[:, None] * own
+    diverged = losses.spread(theta) < FLAT
     coef, std_err = np.zeros(3), np.full(3, np.nan)
     coef[free] = theta
     if not diverged:
-        std_err[free] = np.sqrt(curvature(theta).sandwich(scored.T @ scored))
+        std_err[free] = np.sqrt(curvature(theta).sandwich(losses.scores(theta)))
     return BetaCurve(coef, std_err, diverged, evaluate(theta)[0])
 
 

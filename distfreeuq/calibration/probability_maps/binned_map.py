@@ -16,8 +16,14 @@ from distfreeuq.binning.data import BinningRows
 from distfreeuq.binning.histogram import fit_histogram
 from distfreeuq.binning.results import BinningResult
 from distfreeuq.binning.settings import read_options
-from distfreeuq.calibration.data import CalibrationRows
-from distfreeuq.calibration.results import CalibrationResult, change_fields, outcome_of
+from distfreeuq.calibration.results import (
+    CalibrationResult,
+    Outcome,
+    change_fields,
+    outcome_of,
+)
+from distfreeuq.calibration.rows.calibration_rows import CalibrationRows
+from distfreeuq.calibration.rows.rows_in_blocks import FitRows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,12 +101,15 @@ class BinnedResult(CalibrationResult):
 
 
 def read_binning_options(
-    args: Arguments, rows: CalibrationRows, **options: Any
+    args: Arguments, rows: FitRows, **options: Any
 ) -> dict[str, Any]:
     """Return the options, checked on all rows; more than two classes are binned by top.
 
     Bins are chosen anew by every group of rows, so that the options stay as they are.
     """
+    if not isinstance(rows, CalibrationRows):
+        must = "another calibrator where rows are in blocks"
+        args.invalid("calibrator", must, "histogram binning")
     several = rows.n_classes > 2 and not callable(options["scheme"])
     if several and options["mode"] == "canonical":
         options["mode"] = "top-label"
@@ -108,8 +117,9 @@ def read_binning_options(
     return options
 
 
-def fit_binned(rows: CalibrationRows, options: Mapping[str, Any]) -> BinnedResult:
+def fit_binned(rows: FitRows, options: Mapping[str, Any]) -> BinnedResult:
     """Fit histogram binning to rows that hold probabilities."""
+    assert isinstance(rows, CalibrationRows)
     args = Arguments("histogram_binning")
     binned, settings = read_options(args, _binning_rows(rows), **options)
     return as_map(rows, fit_histogram(binned, settings))
@@ -117,9 +127,12 @@ def fit_binned(rows: CalibrationRows, options: Mapping[str, Any]) -> BinnedResul
 
 def as_map(rows: CalibrationRows, binning: BinningResult) -> BinnedResult:
     """Return a fit of these rows as a calibration map."""
-    after = outcome_of(rows, binning._predict(rows.logits))
+
+    def become(some: CalibrationRows) -> Outcome:
+        return outcome_of(some, binning._predict(some.logits))
+
     return BinnedResult(
-        **change_fields(rows, after, before=rows.logits),
+        **change_fields(rows, become, of_probs=True),
         guarantee=binning.guarantee,
         binning=binning,
     )

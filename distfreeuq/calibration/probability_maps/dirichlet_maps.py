@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,24 +15,22 @@ from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, floats, real
 from distfreeuq._numerics.blas import on_one_blas_thread
+from distfreeuq._numerics.row_blocks import lazy
 from distfreeuq.calibration.data import (
-    LARGEST_BESIDE_BIAS,
-    SMALLEST_BESIDE_BIAS,
-    CalibrationRows,
-    check_size,
+    check_size_beside_bias,
     read_new_logits,
     read_rows,
 )
 from distfreeuq.calibration.guarantees import no_theorem
 from distfreeuq.calibration.logistic_fits import LinearMap, minimize_linear
-from distfreeuq.calibration.losses.linear_loss import linear_softmax
+from distfreeuq.calibration.losses.linear_loss import linear_outcome, linear_softmax
 from distfreeuq.calibration.losses.off_diagonal_loss import OffDiagonalLoss
 from distfreeuq.calibration.results import (
     CalibrationResult,
     change_fields,
     coefficients,
-    outcome_of,
 )
+from distfreeuq.calibration.rows.rows_in_blocks import FitRows
 from distfreeuq.calibration.vector import warn_diverged
 
 if TYPE_CHECKING:
@@ -88,6 +87,7 @@ class DirichletResult(CalibrationResult):
         """Return one line."""
         return f"<DirichletResult n={self.n} K={len(self.classes)}>"
 
+    @lazy
     def predict(self, logits: ArrayLike) -> FloatMatrix:
         """Probabilities softmax(coef @ log_softmax(logits) + bias), shape (n, K).
 
@@ -144,7 +144,7 @@ class DirichletResult(CalibrationResult):
 
 def dirichlet_scaling(
     logits: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     ridge: float = 1e-3,
@@ -157,9 +157,10 @@ def dirichlet_scaling(
     ----------
     logits : array_like (n, K), or (n,) for the log-odds of class 1
         A classifier's logits on rows that it was not fitted on; for probabilities see
-        `to_logits`.
+        `to_logits`. Rows of Dask or in blocks are taken too, as by
+        `temperature_scaling`.
     labels : array_like (n,)
-        Integers 0..K-1, or names listed in `classes`.
+        Integers 0..K-1, or names listed in `classes`. Left out where blocks have them.
     sample_weight : array_like (n,), optional
         Non-negative weights; their scale has no effect.
     ridge : float, default 0.001
@@ -216,10 +217,10 @@ class DirichletOptions(NamedTuple):
 
 
 def read_dirichlet_options(
-    args: Arguments, rows: CalibrationRows, *, ridge: float, ridge_bias: float | None
+    args: Arguments, rows: FitRows, *, ridge: float, ridge_bias: float | None
 ) -> DirichletOptions:
     """Check the options of a fit to these rows, and the rows' size."""
-    check_size(args, rows.logits, limit=LARGEST_BESIDE_BIAS, least=SMALLEST_BESIDE_BIAS)
+    check_size_beside_bias(args, rows)
     must = "a number from 1e-12 to 1e12"
     ridge = args.number(ridge, "ridge", must, low=1e-12, high=1e12)
     if ridge_bias is None:
@@ -228,15 +229,15 @@ def read_dirichlet_options(
     return DirichletOptions(ridge, other)
 
 
-def fit_dirichlet(rows: CalibrationRows, options: DirichletOptions) -> DirichletResult:
+def fit_dirichlet(rows: FitRows, options: DirichletOptions) -> DirichletResult:
     """Fit a linear map of log-probabilities to rows that hold logits."""
-    rows = replace(rows, logits=log_probabilities(rows.logits))
+    rows = rows.with_logits(log_probabilities)
     fitted = _minimize(rows, options)
     if fitted.diverged.any():
         warn_diverged(rows, fitted.diverged)
-    probs = linear_softmax(rows.logits, fitted.coef, fitted.bias)
+    become = partial(linear_outcome, coef=fitted.coef, bias=fitted.bias)
     return DirichletResult(
-        **change_fields(rows, outcome_of(rows, probs)),
+        **change_fields(rows, become),
         guarantee=no_theorem("Dirichlet scaling"),
         coef=read_only(fitted.coef),
         bias=read_only(fitted.bias),
@@ -247,7 +248,7 @@ def fit_dirichlet(rows: CalibrationRows, options: DirichletOptions) -> Dirichlet
 
 
 @on_one_blas_thread
-def _minimize(rows: CalibrationRows, options: DirichletOptions) -> LinearMap:
+def _minimize(rows: FitRows, options: DirichletOptions) -> LinearMap:
     return minimize_linear(OffDiagonalLoss(rows, options.ridge, options.ridge_bias))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from distfreeuq.calibration.data import CalibrationRows
+from distfreeuq.calibration.rows.calibration_rows import CalibrationRows
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.references import EXCHANGEABLE, FITTED_ELSEWHERE, VOVK_2015
 

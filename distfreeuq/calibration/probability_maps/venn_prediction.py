@@ -13,11 +13,19 @@ from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, floats, require, several
-from distfreeuq.calibration.data import CalibrationRows, make_rows, read_weights
+from distfreeuq._numerics.row_blocks import lazy
+from distfreeuq.calibration.data import read_probability_rows
 from distfreeuq.calibration.isotonic import curve_classes
 from distfreeuq.calibration.probability_maps.convex_minorants import fits_with_one_more
 from distfreeuq.calibration.probability_maps.guarantees import venn_abers_guarantee
-from distfreeuq.calibration.results import CalibrationResult, change_fields, outcome_of
+from distfreeuq.calibration.results import (
+    CalibrationResult,
+    Outcome,
+    change_fields,
+    outcome_of,
+)
+from distfreeuq.calibration.rows.calibration_rows import CalibrationRows
+from distfreeuq.calibration.rows.rows_in_blocks import FitRows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,6 +83,7 @@ class VennAbersResult(CalibrationResult):
         """Return one line."""
         return f"<VennAbersResult n={self.n} K={len(self.classes)}>"
 
+    @lazy
     def predict(self, logits: ArrayLike) -> FloatMatrix:
         """Probabilities that merge the two of every class, shape (n, K).
 
@@ -166,7 +175,8 @@ def venn_abers(
     Parameters
     ----------
     probs : array_like (n, K), or (n,) for the probability of class 1
-        A classifier's probabilities on rows that it was not fitted on.
+        A classifier's probabilities on rows that it was not fitted on: in memory, since
+        the result has a knot for each of them.
     labels : array_like (n,)
         Integers 0..K-1, or names listed in `classes`.
     sample_weight : array_like (n,), optional
@@ -208,30 +218,34 @@ def venn_abers(
     [[0.68, 0.32]]
     """
     args = Arguments("venn_abers")
-    matrix, names = args.probs(probs, classes=classes)
-    n = matrix.shape[0]
-    if n == 0:
-        args.invalid("probs", "of shape (n, K) with n >= 1", f"shape {matrix.shape}")
-    codes = args.labels(labels, names, n)
-    rows = make_rows(matrix, codes, read_weights(args, sample_weight, n), names)
+    rows = read_probability_rows(args, probs, labels, sample_weight, classes)
+    read_venn_abers_options(args, rows)
     return fit_venn_abers(rows)
 
 
-def read_venn_abers_options(args: Arguments, rows: CalibrationRows) -> None:
-    """Return nothing, as there are no options."""
+def read_venn_abers_options(args: Arguments, rows: FitRows) -> None:
+    """Return nothing, as there are no options; refuse rows in blocks."""
+    if not isinstance(rows, CalibrationRows):
+        must = "an array in memory: the result has a knot for each of its rows"
+        hint = "isotonic_calibration takes blocks; or give a sample of the rows."
+        args.invalid("probs", must, "rows in blocks", hint=hint)
 
 
-def fit_venn_abers(rows: CalibrationRows, options: None = None) -> VennAbersResult:
+def fit_venn_abers(rows: FitRows, options: None = None) -> VennAbersResult:
     """Fit both curves of every class to rows that hold probabilities."""
+    assert isinstance(rows, CalibrationRows)
     columns = range(rows.n_classes) if rows.n_classes > 2 else [1]
     curves = [_fit_curves(rows, k) for k in columns]
     knots, lower, upper = (
         tuple(read_only(curve[i]) for curve in curves) for i in range(3)
     )
-    both = both_probabilities(rows.logits[:, columns], knots, lower, upper)
-    after = outcome_of(rows, merged(*both))
+
+    def become(some: CalibrationRows) -> Outcome:
+        both = both_probabilities(some.logits[:, columns], knots, lower, upper)
+        return outcome_of(some, merged(*both))
+
     return VennAbersResult(
-        **change_fields(rows, after, before=rows.logits),
+        **change_fields(rows, become, of_probs=True),
         guarantee=venn_abers_guarantee(rows),
         knots=knots,
         lower=lower,

@@ -14,7 +14,8 @@ from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, column_names, floats, integers, text
 from distfreeuq._numerics.sample_weights import divide
-from distfreeuq.calibration.data import describe_rows, read_new_logits, read_weights
+from distfreeuq.calibration.data import read_new_logits, read_weights
+from distfreeuq.calibration.rows.calibration_rows import describe_rows
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,21 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import describe, is_single, read_only
-from distfreeuq.calibration.calibrators import AnyCalibrator, fit_calibrator
-from distfreeuq.calibration.data import CalibrationRows
+from distfreeuq.calibration.calibrators import AnyCalibrator, Calibrator, fit_calibrator
 from distfreeuq.calibration.groupwise_results import POOLED, apply_maps
 from distfreeuq.calibration.guarantees import tied_groups
-from distfreeuq.calibration.inverse_temperature import LossInAlpha, Minimum
+from distfreeuq.calibration.inverse_temperature import (
+    LossInAlpha,
+    Minimum,
+    in_groups,
+    together,
+)
 from distfreeuq.calibration.losses.temperature_loss import LOSS_NAMES
 from distfreeuq.calibration.platt import PlattOptions
 from distfreeuq.calibration.probability_maps.dirichlet_maps import DirichletOptions
-from distfreeuq.calibration.reliability_change import bin_sums
-from distfreeuq.calibration.results import CalibrationResult, nll_of, weighted_mean
+from distfreeuq.calibration.results import CalibrationResult, nll_of, weighted_sum
+from distfreeuq.calibration.rows.calibration_rows import CalibrationRows, weigh
+from distfreeuq.calibration.rows.rows_in_blocks import FitRows, RowsInBlocks
 from distfreeuq.calibration.shared_temperature import AT_BOUND, LIMITED, fit_limited
 from distfreeuq.calibration.temperature import (
     FittedGroups,
@@ -68,8 +74,15 @@ class Task:
         """Whether gamma ties parameters, or else probabilities."""
         return isinstance(self.options, TIED_PARAMETERS)
 
-    def fit(self, rows: CalibrationRows) -> CalibrationResult:
-        """Return the fit of some rows by themselves."""
+    def fit(self, rows: FitRows, code: int | None = None) -> CalibrationResult:
+        """Return the fit of some rows, or of a group of them, by themselves."""
+        if code is not None:
+            rows = rows.of_group(code)
+        if isinstance(rows, RowsInBlocks):
+            if not isinstance(self.calibrator, Calibrator):
+                must = "a name where rows are in blocks"
+                self.args.invalid("calibrator", must, "a function, which takes arrays")
+            return self.calibrator.fit(rows, self.options)
         return fit_calibrator(
             self.args, self.calibrator, rows, self.options, rows.weights
         )
@@ -131,12 +144,38 @@ def fit_all(
     return GroupFits(which, fits, pooled, limited, n_candidates)
 
 
+def fit_in_blocks(
+    task: Task, rows: RowsInBlocks, counts: IntArray, wrong: FloatArray
+) -> GroupFits:
+    """Fit all groups of rows in blocks by themselves, in passes that they share.
+
+    `wrong` (G,) are the weights of the groups' rows with errors.
+    """
+    own = np.flatnonzero(counts >= task.min_rows)
+    n_candidates = own.size
+    if isinstance(task.options, TemperatureOptions):
+        own = own[_have_errors(wrong)[own]]
+    everyone: list[int | None] = [None]
+    codes = everyone + own.tolist()
+    pooled, *fits = rows.in_step([partial(task.fit, code=code) for code in codes])
+    which = np.full(task.n_groups, POOLED, dtype=np.int64)
+    which[own] = np.arange(own.size)
+    limited = np.zeros(task.n_groups, dtype=np.bool_)
+    return GroupFits(which, tuple(fits), pooled, limited, n_candidates)
+
+
 def predict_all(
     task: Task, matrix: FloatMatrix, codes: IntArray, found: GroupFits, gamma: float
 ) -> FloatMatrix:
     """Return each row's probabilities by its group's map."""
-    reach = np.inf if task.ties_parameters else gamma
-    return apply_maps(matrix, found.which[codes], found.fits, found.pooled, reach)
+    maps = found.which[codes]
+    reach = reach_of(task, gamma)
+    return apply_maps(matrix, maps, found.fits, found.pooled, reach)
+
+
+def reach_of(task: Task, gamma: float) -> float:
+    """Return how far probabilities may be from those by the pooled map."""
+    return np.inf if task.ties_parameters else gamma
 
 
 def read_gamma(
@@ -189,7 +228,7 @@ def choose_gamma(
                 found = fit_all(task, part, own, counts, gamma)
                 probs = predict_all(task, rows.logits[held], codes[held], found, gamma)
                 losses[j, held] = _losses(task, probs, rows.labels[held])
-    means = [weighted_mean(one, rows.weights) for one in losses]
+    means = [weighted_sum(one, rows.weights) / rows.total_weight for one in losses]
     rounded = np.round(np.nan_to_num(means, nan=np.inf), 12)
     return gammas[int(np.argmin(rounded))], read_only(np.column_stack([gammas, means]))
 
@@ -214,9 +253,13 @@ def _has_errors(rows: CalibrationRows, codes: IntArray, n_groups: int) -> BoolAr
 
     All of them, where there is no error in any.
     """
-    wrong = np.bincount(
-        codes, rows.weights * (rows.tops != rows.labels), minlength=n_groups
+    return _have_errors(
+        weigh(codes, rows.weights * (rows.tops != rows.labels), n_groups)
     )
+
+
+def _have_errors(wrong: FloatArray) -> BoolArray:
+    """Return the same from the weights of rows with errors, by group."""
     return np.asarray((wrong > 0.0) | (wrong.sum() == 0.0))
 
 
@@ -231,7 +274,8 @@ def _tie_temperatures(
     """Return fits of the groups, the shared one, and which groups gamma limits."""
     marks = np.zeros(n_groups, dtype=np.bool_)
     marks[own] = True
-    found = fit_limited(rows, codes, marks, gamma, options.bounds, options.loss)
+    group = partial(in_groups, codes=codes)
+    found = fit_limited(rows, group, marks, gamma, options.bounds, options.loss)
     alphas = found.groups.minimum.alphas
     fits = []
     for g in own:
@@ -251,14 +295,11 @@ def _at(
     at_bound: bool,
 ) -> TemperatureResult:
     """Return this inverse temperature as a fit to the rows."""
-    losses = LossInAlpha(rows, np.zeros(rows.n, dtype=np.int64), 1, options.loss)
-    correct = rows.tops == rows.labels
-    before = losses(np.ones(1))
-    bins_before = bin_sums(losses.confidence, correct, rows.weights)
+    losses = LossInAlpha(rows, together, 1, options.loss)
+    before, bins_before = losses.with_bins(np.ones(1))
     here = np.array([alpha])
     minimum = Minimum(here, losses(here), np.zeros(1, dtype=np.int64))
-    bins_after = bin_sums(losses.confidence, correct, rows.weights)
-    fitted = FittedGroups(minimum, before, bins_before, bins_after)
+    fitted = FittedGroups(minimum, before, bins_before, losses.bins())
     which = "low" if alpha <= options.bounds[0] else "high"
     return TemperatureResult(
         **fitted.common(rows, options.loss),

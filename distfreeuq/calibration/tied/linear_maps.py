@@ -10,16 +10,16 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import read_only
-from distfreeuq.calibration.data import CalibrationRows
 from distfreeuq.calibration.guarantees import no_theorem
 from distfreeuq.calibration.logistic_fits import BinaryLoss
-from distfreeuq.calibration.losses.linear_loss import LinearLoss, linear_softmax
+from distfreeuq.calibration.losses.linear_loss import LinearLoss, linear_outcome
 from distfreeuq.calibration.losses.off_diagonal_loss import OffDiagonalLoss
 from distfreeuq.calibration.losses.vector_loss import VectorLoss, affine_outcome
 from distfreeuq.calibration.platt import PlattOptions, PlattResult, fit_platt
@@ -32,8 +32,8 @@ from distfreeuq.calibration.probability_maps.dirichlet_maps import (
 from distfreeuq.calibration.results import (
     CalibrationResult,
     change_fields,
-    outcome_of,
 )
+from distfreeuq.calibration.rows.calibration_rows import CalibrationRows
 from distfreeuq.calibration.tied.tied_minima import SmoothLoss, minimize_tied
 from distfreeuq.calibration.vector import VectorOptions, VectorResult, fit_vector
 
@@ -134,7 +134,7 @@ class _Vector(_Family):
         problem = VectorLoss(rows, self.free, self.ridge)
         scale, bias = problem.expand(problem.center(theta))
         return VectorResult(
-            **change_fields(rows, affine_outcome(rows, scale, bias)),
+            **change_fields(rows, partial(affine_outcome, scale=scale, bias=bias)),
             guarantee=no_theorem("vector scaling"),
             scale=read_only(scale),
             bias=read_only(bias),
@@ -219,9 +219,8 @@ class _Dirichlet(_Family):
         logs = _of_logs(rows)
         ridges = self.options.ridge, self.options.ridge_bias
         coef, bias = OffDiagonalLoss(logs, *ridges).expand(theta)
-        probs = linear_softmax(logs.logits, coef, bias)
         return DirichletResult(
-            **change_fields(logs, outcome_of(logs, probs)),
+            **change_fields(logs, partial(linear_outcome, coef=coef, bias=bias)),
             guarantee=no_theorem("Dirichlet scaling"),
             coef=read_only(coef),
             bias=read_only(bias),
@@ -307,9 +306,8 @@ def _platt_result(
     bias: FloatArray,
     shape: tuple[int, ...],
 ) -> PlattResult:
-    probs = linear_softmax(rows.logits, coef, bias)
     return PlattResult(
-        **change_fields(rows, outcome_of(rows, probs)),
+        **change_fields(rows, partial(linear_outcome, coef=coef, bias=bias)),
         guarantee=no_theorem("Platt scaling"),
         coef=read_only(coef),
         bias=read_only(bias),

@@ -15,7 +15,8 @@ from distfreeuq._base.array_types import (
     IntArray,
 )
 from distfreeuq._base.arrays import describe
-from distfreeuq.calibration.data import describe_rows, read_logits, read_new_logits
+from distfreeuq.calibration.data import read_logits, read_new_logits
+from distfreeuq.calibration.rows.calibration_rows import describe_rows
 from distfreeuq.covariate_shift.decisions.decision_loss import DecisionRows
 from distfreeuq.covariate_shift.decisions.guarantees import WeightsOf
 from distfreeuq.density_ratios.results import DensityRatioResult

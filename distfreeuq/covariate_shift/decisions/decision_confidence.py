@@ -11,8 +11,8 @@ from distfreeuq._base.array_types import ArrayLike, FloatArray
 from distfreeuq._base.arrays import describe, read_only
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.sample_weights import effective_sample_size
-from distfreeuq.calibration.data import make_rows
 from distfreeuq.calibration.reliability_change import bin_sums
+from distfreeuq.calibration.rows.calibration_rows import make_rows
 from distfreeuq.calibration.temperature import read_alpha_bounds
 from distfreeuq.covariate_shift.decisions.data import ReadDecisions, read_decision_rows
 from distfreeuq.covariate_shift.decisions.decision_loss import (

@@ -1,0 +1,1 @@
+"""What calibrators are fitted to: labelled rows in memory, or in blocks."""
