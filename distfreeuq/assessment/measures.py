@@ -23,8 +23,7 @@ from distfreeuq.metrics.bins import (
     sum_in_cells,
 )
 from distfreeuq.metrics.classwise_errors import class_errors
-from distfreeuq.metrics.data import Rows
-from distfreeuq.metrics.proper_scores import log_losses
+from distfreeuq.metrics.data import Rows, log_losses
 from distfreeuq.metrics.titles import TITLES
 
 # How tables and figures call the metrics, in their order.

@@ -8,9 +8,16 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.array_types import (
+    ArrayLike,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+    RowsLike,
+)
 from distfreeuq._base.arrays import describe
 from distfreeuq._base.row_groups import read_groups
+from distfreeuq._base.tallied import Tallied
 from distfreeuq.metrics.bins import (
     NORMS,
     Bins,
@@ -36,11 +43,12 @@ from distfreeuq.metrics.data import (
     read_matrix,
     read_predictions,
 )
+from distfreeuq.metrics.tallied_sums import find_sums
 
 
 def ece(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: RowsLike | Tallied,
+    labels: ArrayLike | None = None,
     *,
     n_bins: int = 15,
     scheme: str | ArrayLike = "equal-width",
@@ -56,9 +64,11 @@ def ece(
     Parameters
     ----------
     probs : array_like (n, K), or (n,) for the probability of class 1
-        With `predicted`: the confidence in the predicted labels, (n,).
+        With `predicted`: the confidence in the predicted labels, (n,). Or rows of Dask,
+        blocks of rows, or a `Tally` with sums in these bins (`n_bins`, `closed`): then
+        of the predicted class, without weights.
     labels : array_like (n,)
-        True labels.
+        True labels; left out with blocks that have their own, and with a `Tally`.
     n_bins : int
     scheme : {"equal-width", "uniform-mass"} or array_like
         Bins ((m-1)/M, m/M], bins that end at the confidences' quantiles, or bins
@@ -104,13 +114,26 @@ def ece(
     args = Arguments("ece")
     norm = args.choice(norm, "norm", NORMS)
     n_bins, how = check_bins(args, n_bins, scheme, closed)
+    sums = find_sums(
+        args,
+        probs,
+        labels,
+        classes,
+        n_bins=n_bins,
+        how=how,
+        event=event,
+        predicted=predicted,
+        sample_weight=sample_weight,
+    )
+    if sums is not None:
+        return float(gap_norm(sums.by_class().sum(axis=0), norm))
     rows = _read(args, probs, labels, predicted, sample_weight, classes, event)
     return float(gap_norm(_bin_sums(rows, n_bins, how), norm))
 
 
 def overconfident_ece(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: RowsLike | Tallied,
+    labels: ArrayLike | None = None,
     *,
     n_bins: int = 15,
     scheme: str | ArrayLike = "equal-width",
@@ -146,13 +169,26 @@ def overconfident_ece(
     """
     args = Arguments("overconfident_ece")
     n_bins, how = check_bins(args, n_bins, scheme, closed)
+    sums = find_sums(
+        args,
+        probs,
+        labels,
+        classes,
+        n_bins=n_bins,
+        how=how,
+        event=event,
+        predicted=predicted,
+        sample_weight=sample_weight,
+    )
+    if sums is not None:
+        return float(overconfidence(sums.by_class().sum(axis=0)))
     rows = _read(args, probs, labels, predicted, sample_weight, classes, event)
     return float(overconfidence(_bin_sums(rows, n_bins, how)))
 
 
 def debiased_ece(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: RowsLike | Tallied,
+    labels: ArrayLike | None = None,
     *,
     n_bins: int = 15,
     scheme: str | ArrayLike = "equal-width",
@@ -204,14 +240,28 @@ def debiased_ece(
     method = args.choice(method, "method", ["exact", "kumar"])
     squared = args.flag(squared, "squared")
     n_bins, how = check_bins(args, n_bins, scheme, closed)
-    rows = _read(args, probs, labels, predicted, None, classes, event)
-    square = float(debiased_square(_bin_sums(rows, n_bins, how), method))
+    found = find_sums(
+        args,
+        probs,
+        labels,
+        classes,
+        n_bins=n_bins,
+        how=how,
+        event=event,
+        predicted=predicted,
+    )
+    if found is None:
+        rows = _read(args, probs, labels, predicted, None, classes, event)
+        sums = _bin_sums(rows, n_bins, how)
+    else:
+        sums = found.by_class().sum(axis=0)
+    square = float(debiased_square(sums, method))
     return square if squared else float(np.sqrt(max(square, 0.0)))
 
 
 def max_ece(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: RowsLike | Tallied,
+    labels: ArrayLike | None = None,
     *,
     n_bins: int = 15,
     scheme: str | ArrayLike = "equal-width",
@@ -255,17 +305,30 @@ def max_ece(
     """
     args = Arguments("max_ece")
     n_bins, how = check_bins(args, n_bins, scheme, closed)
+    sums = find_sums(
+        args,
+        probs,
+        labels,
+        classes,
+        n_bins=n_bins,
+        how=how,
+        predicted=predicted,
+        sample_weight=sample_weight,
+        groups=groups,
+    )
+    if sums is not None:
+        return float(np.nanmax(gap_norm(sums.by_class())))
     rows = _read(args, probs, labels, predicted, sample_weight, classes, needs=BY_CLASS)
     if groups is not None:
         names, codes = read_groups(args, groups, rows.n)
-        sums = _sums_by_group(rows, codes, len(names), n_bins, how)
-        return float(np.nanmax(gap_norm(sums)))
+        by_group = _sums_by_group(rows, codes, len(names), n_bins, how)
+        return float(np.nanmax(gap_norm(by_group)))
     return float(np.nanmax(errors_by_prediction(rows, n_bins, how)))
 
 
 def average_ece(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: RowsLike | Tallied,
+    labels: ArrayLike | None = None,
     *,
     n_bins: int = 15,
     scheme: str | ArrayLike = "equal-width",
@@ -302,6 +365,18 @@ def average_ece(
     """
     args = Arguments("average_ece")
     n_bins, how = check_bins(args, n_bins, scheme, closed)
+    sums = find_sums(
+        args,
+        probs,
+        labels,
+        classes,
+        n_bins=n_bins,
+        how=how,
+        predicted=predicted,
+        sample_weight=sample_weight,
+    )
+    if sums is not None:
+        return float(np.nanmean(gap_norm(sums.by_class())))
     rows = _read(args, probs, labels, predicted, sample_weight, classes, needs=BY_CLASS)
     return float(np.nanmean(errors_by_prediction(rows, n_bins, how)))
 
@@ -387,8 +462,8 @@ def _bin_sums(rows: Rows, n_bins: int, how: Bins) -> FloatMatrix:
 
 def _read(
     args: Arguments,
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: Any,
+    labels: Any,
     predicted: ArrayLike | None,
     sample_weight: ArrayLike | None,
     classes: Any,

@@ -240,3 +240,9 @@ def _weights(
     relative = weights / largest
     relative[relative < _NO_WEIGHT] = 0.0
     return relative, largest
+
+
+def log_losses(of_label: FloatArray) -> FloatArray:
+    """Return -log of the labels' probabilities; +0.0 for 1, inf for 0."""
+    with np.errstate(divide="ignore"):
+        return 0.0 - np.log(of_label.astype(np.float64))

@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, FloatArray
-from distfreeuq.metrics.data import read_matrix
+from distfreeuq._base.array_types import ArrayLike, RowsLike
+from distfreeuq._base.tallied import Tallied
+from distfreeuq.metrics.bins import CONFIDENCE
+from distfreeuq.metrics.data import log_losses, read_matrix
+from distfreeuq.metrics.tallied_sums import find_sums
 
 
 def accuracy(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: RowsLike | Tallied,
+    labels: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     classes: Any = None,
@@ -23,8 +26,11 @@ def accuracy(
     Parameters
     ----------
     probs : array_like (n, K), or (n,) for the probability of class 1
+        Or rows of Dask, blocks of rows, or a `Tally` with sums by bin (`n_bins`).
     labels : array_like (n,)
+        Left out with blocks that have their own, and with a `Tally`.
     sample_weight : array_like (n,), optional
+        Of rows in memory.
     classes : sequence, optional
 
     Returns
@@ -41,10 +47,14 @@ def accuracy(
     >>> metrics.accuracy([[0.8, 0.2], [0.4, 0.6]], [0, 0])
     0.5
     """
+    args = Arguments("accuracy")
+    sums = find_sums(args, probs, labels, classes, sample_weight=sample_weight)
+    if sums is not None:
+        return float(sums.hits.sum() / sums.n)
+    arrays: Any = probs, labels
     rows = read_matrix(
-        Arguments("accuracy"),
-        probs,
-        labels,
+        args,
+        *arrays,
         sample_weight=sample_weight,
         classes=classes,
         needs=(),
@@ -53,8 +63,8 @@ def accuracy(
 
 
 def mean_confidence(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: RowsLike | Tallied,
+    labels: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     classes: Any = None,
@@ -76,10 +86,14 @@ def mean_confidence(
     >>> round(metrics.mean_confidence([[0.8, 0.2], [0.4, 0.6]], [0, 0]), 4)
     0.7
     """
+    args = Arguments("mean_confidence")
+    sums = find_sums(args, probs, labels, classes, sample_weight=sample_weight)
+    if sums is not None:
+        return float(sums.by_class()[..., CONFIDENCE].sum() / sums.n)
+    arrays: Any = probs, labels
     rows = read_matrix(
-        Arguments("mean_confidence"),
-        probs,
-        labels,
+        args,
+        *arrays,
         sample_weight=sample_weight,
         classes=classes,
     )
@@ -87,8 +101,8 @@ def mean_confidence(
 
 
 def brier_score(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: RowsLike | Tallied,
+    labels: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     classes: Any = None,
@@ -112,10 +126,14 @@ def brier_score(
     >>> metrics.brier_score([[1.0, 0.0]], [1])
     2.0
     """
+    args = Arguments("brier_score")
+    sums = find_sums(args, probs, labels, classes, sample_weight=sample_weight)
+    if sums is not None:
+        return float(sums.means()[0])
+    arrays: Any = probs, labels
     rows = read_matrix(
-        Arguments("brier_score"),
-        probs,
-        labels,
+        args,
+        *arrays,
         sample_weight=sample_weight,
         classes=classes,
         needs={"brier"},
@@ -125,8 +143,8 @@ def brier_score(
 
 
 def nll(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: RowsLike | Tallied,
+    labels: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     classes: Any = None,
@@ -149,19 +167,17 @@ def nll(
     >>> round(metrics.nll([[0.8, 0.2], [0.4, 0.6]], [0, 1]), 4)
     0.367
     """
+    args = Arguments("nll")
+    sums = find_sums(args, probs, labels, classes, sample_weight=sample_weight)
+    if sums is not None:
+        return float(sums.means()[1])
+    arrays: Any = probs, labels
     rows = read_matrix(
-        Arguments("nll"),
-        probs,
-        labels,
+        args,
+        *arrays,
         sample_weight=sample_weight,
         classes=classes,
         needs={"of_label"},
     )
     assert rows.of_label is not None
     return rows.mean(log_losses(rows.of_label))
-
-
-def log_losses(of_label: FloatArray) -> FloatArray:
-    """Return -log of the labels' probabilities; +0.0 for 1, inf for 0."""
-    with np.errstate(divide="ignore"):
-        return 0.0 - np.log(of_label.astype(np.float64))

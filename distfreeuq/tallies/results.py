@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,6 +24,7 @@ from distfreeuq._base.tallied import Tallied, TallyPart
 from distfreeuq.conformal.tallied_scores import ScoreTally
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.label_shift.tallied_counts import CountTally
+from distfreeuq.metrics.tallied_sums import SumTally
 from distfreeuq.results import Result
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class Tally(Result, Tallied):
         Rows by predicted class and, where they have labels, by label.
     scores : ScoreTally or None
         The labels' scores by class, where they were asked for.
+    sums : SumTally or None
+        Sums by predicted class and bin, where `n_bins` was given.
     guarantee : NoGuarantee
 
     Notes
@@ -56,7 +59,8 @@ class Tally(Result, Tallied):
     label, in ascending order by class and so without the row that it belongs to; with
     ``score=None`` the counts alone. For a class of one row these are that row's. Rows,
     ids and the hashes of them are not in it; the key of the hash is, which is the
-    seed's.
+    seed's. Sums by bin are counts, mean confidences and mean scores of the rows of a
+    predicted class and a bin: of one row, that row's.
 
     Examples
     --------
@@ -72,16 +76,28 @@ class Tally(Result, Tallied):
     classes: Classes
     counts: CountTally
     scores: ScoreTally | None
+    sums: SumTally | None
     guarantee: NoGuarantee
 
     _state: ClassVar[State] = {
         "classes": column_names("K"),
         "counts": part(CountTally, same="K"),
         "scores": part_or_none(ScoreTally, same="K"),
+        "sums": part_or_none(SumTally, same="K"),
         "guarantee": part(NoGuarantee),
     }
 
+    @staticmethod
+    def _added(fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the first files of format 2 lack."""
+        return {"sums": None}
+
     def _validate_state(self) -> None:
+        if self.sums is not None:
+            same = np.array_equal(
+                self.sums.counts.sum(axis=1), self.counts.by_prediction()
+            )
+            require(self.counts.labelled and same, "sums of all rows")
         if self.scores is not None:
             same = np.array_equal(self.scores.counts, self.counts.by_label())
             require(self.counts.labelled and same, "scores of all rows")
@@ -100,7 +116,8 @@ class Tally(Result, Tallied):
     @property
     def parts(self) -> tuple[TallyPart, ...]:
         """What it holds for each family of procedures."""
-        return (self.counts,) if self.scores is None else (self.counts, self.scores)
+        parts = (self.counts, self.scores, self.sums)
+        return tuple(part for part in parts if part is not None)
 
     def __add__(self, other: Any) -> Tally:
         """Return the tally of the rows of both."""
@@ -146,12 +163,19 @@ def add_up(tallies: Sequence[Tally]) -> Tally:
     scores = None
     if first.scores is not None:
         scores = ScoreTally.total([one.scores for one in tallies if one.scores])
+    sums = None
+    if first.sums is not None:
+        sums = SumTally.total([one.sums for one in tallies if one.sums])
     return Tally(
         classes=first.classes,
         counts=CountTally.total([one.counts for one in tallies]),
         scores=scores,
+        sums=sums,
         guarantee=first.guarantee,
     )
+
+
+_WHAT: dict[type, str] = {ScoreTally: "scores", SumTally: "sums by bin"}
 
 
 def _check_alike(one: Tally, other: Tally) -> None:
@@ -163,12 +187,13 @@ def _check_alike(one: Tally, other: Tally) -> None:
     pairs: list[tuple[Any, Any]] = [
         (one.counts, other.counts),
         (one.scores, other.scores),
+        (one.sums, other.sums),
     ]
     for mine, others in pairs:
         if mine is None or others is None:
             if mine is not others:
                 with_or_without = "without" if mine is None else "with"
-                must = f"a tally {with_or_without} scores"
+                must = f"a tally {with_or_without} {_WHAT[type(mine or others)]}"
                 args.invalid("other", must, repr(other))
             continue
         found = mine.unlike(others)

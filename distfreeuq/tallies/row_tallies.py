@@ -11,6 +11,7 @@ from distfreeuq._base.arguments import Arguments, UncheckedProbs
 from distfreeuq._base.array_types import (
     ArrayLike,
     Classes,
+    FloatMatrix,
     IntArray,
     RandomState,
     RowsLike,
@@ -25,6 +26,9 @@ from distfreeuq.conformal.nonconformity import as_score, true_label_scores
 from distfreeuq.conformal.scores.nested_score import NestedScore, ScoreLike
 from distfreeuq.conformal.tallied_scores import ScoreTally, tally_scores
 from distfreeuq.label_shift.tallied_counts import CountTally
+from distfreeuq.metrics.bins import CLOSED, check_bins
+from distfreeuq.metrics.data import ALL, read_matrix
+from distfreeuq.metrics.tallied_sums import SumTally, no_sums, sums_of_rows
 from distfreeuq.tallies.guarantees import COUNTS_ONLY
 from distfreeuq.tallies.results import Tally, add_up
 
@@ -42,6 +46,8 @@ def tally(
     rng: RandomState = None,
     ids: ArrayLike | None = None,
     per_unit: int | None = None,
+    n_bins: int | None = None,
+    closed: str = "right",
     progress: bool = False,
 ) -> Tally:
     """Add up what fits need of rows, and no more: exactly, and in any order.
@@ -74,6 +80,10 @@ def tally(
         rows. A score rounded up is a score too: coverage is at least 1 - alpha as ever.
         Sets are larger, by a rank that is off by no more than ``largest_share`` of the
         rows, which the summary prints.
+    n_bins, closed
+        Sums of rows with labels in so many bins of equal width too, for
+        `metrics.ece` and the others of one classifier: exact sums of numbers rounded
+        to multiples of 2^-50. By default none.
     progress : bool, default False
         Show a bar that counts the blocks.
 
@@ -114,12 +124,20 @@ def tally(
     chosen = None if score is None else as_score(score, args)
     if per_unit is not None:
         per_unit = args.count(per_unit, "per_unit", low=1, high=1 << 30)
+    bins = None
+    if n_bins is not None:
+        count, how = check_bins(args, n_bins, "equal-width", closed)
+        bins = count, how == "left"
+    else:
+        args.choice(closed, "closed", CLOSED)
     rows = {"probs": probs, "labels": labels, "ids": ids}
     blocks = read_blocks(args, rows, progress=progress)
     if blocks is not None:
-        return _tally_blocks(args, blocks, chosen, randomized, classes, rng, per_unit)
+        return _tally_blocks(
+            args, blocks, chosen, randomized, classes, rng, per_unit, bins
+        )
     return _tally_array(
-        args, probs, labels, chosen, randomized, classes, rng, ids, per_unit
+        args, probs, labels, chosen, randomized, classes, rng, ids, per_unit, bins
     )
 
 
@@ -131,6 +149,7 @@ def _tally_blocks(
     classes: Any,
     rng: RandomState,
     per_unit: int | None,
+    bins: tuple[int, bool] | None,
 ) -> Tally:
     """Return the tally of all blocks."""
     names = blocks.classes(classes)
@@ -143,7 +162,7 @@ def _tally_blocks(
         key = None
     elif blocks.has("ids"):
         _need_seed(args, rng)
-    make = partial(_tally_block, names, score, randomized, key, rng, per_unit)
+    make = partial(_tally_block, names, score, randomized, key, rng, per_unit, bins)
     return blocks.total(make, add_up)
 
 
@@ -154,6 +173,7 @@ def _tally_block(
     key: RowKey | None,
     rng: RandomState,
     per_unit: int | None,
+    bins: tuple[int, bool] | None,
     block: Block,
 ) -> Tally:
     """Return the tally of one block."""
@@ -165,7 +185,8 @@ def _tally_block(
         found, own = score_block(score, names, randomized, key, rng, block)
         scores = tally_scores(score, randomized, key, found, own, len(names), per_unit)
     counts = CountTally.of_rows(predicted, labels, len(names))
-    return Tally(names, counts, scores, COUNTS_ONLY)
+    sums = _sum_rows(block.args, rows.matrix, labels, len(names), bins)
+    return Tally(names, counts, scores, sums, COUNTS_ONLY)
 
 
 def _tally_array(
@@ -178,6 +199,7 @@ def _tally_array(
     rng: RandomState,
     ids: Any,
     per_unit: int | None,
+    bins: tuple[int, bool] | None,
 ) -> Tally:
     """Return the tally of one array, whose rows are read some at a time."""
     unchecked, names = args.unchecked_probs(probs, classes=classes)
@@ -204,8 +226,27 @@ def _tally_array(
                 args, rows, own, score, randomized, rng, some_ids, per_unit
             )
         counts = CountTally.of_rows(check_and_predict(rows), own, n_classes)
-        found.append(Tally(names, counts, scores, COUNTS_ONLY))
+        sums = _sum_rows(args, rows.matrix, own, n_classes, bins)
+        found.append(Tally(names, counts, scores, sums, COUNTS_ONLY))
     return found[0] if len(found) == 1 else add_up(found)
+
+
+def _sum_rows(
+    args: Arguments,
+    matrix: FloatMatrix,
+    labels: IntArray | None,
+    n_classes: int,
+    bins: tuple[int, bool] | None,
+) -> SumTally | None:
+    """Return the sums of checked rows by bin, if they were asked for."""
+    if bins is None or labels is None:
+        return None
+    if labels.size == 0:
+        return no_sums(n_classes, *bins)
+    rows = read_matrix(
+        args, matrix, labels, sample_weight=None, classes=None, needs=ALL
+    )
+    return sums_of_rows(rows, *bins)
 
 
 def _need_seed(args: Arguments, rng: RandomState) -> None:

@@ -45,6 +45,8 @@ def summarize_tally(result: Tally) -> Summary:
         reveals += "; how many labels of each class have each score of the grid"
     elif scores is not None:
         reveals += "; the score of every row's label, in ascending order by class"
+    if result.sums is not None:
+        reveals += f"; counts and sums in {result.sums.n_bins} bins by predicted class"
     notes = [
         ("Reveals", f"{reveals}."),
         *printing.guarantee_notes(result.guarantee),

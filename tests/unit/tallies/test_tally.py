@@ -264,3 +264,23 @@ def test_tasks_of_dask_make_the_tally_of_all_rows(scheduler):
     whole = dfu.tally(PROBS, LABELS, rng=1)
     assert np.array_equal(total.scores.scores, whole.scores.scores)
     assert np.array_equal(total.counts.counts, whole.counts.counts)
+
+
+def test_three_sites_by_file_are_one_fit_of_all_rows(tmp_path):
+    generator = np.random.default_rng(3)
+    probs, new = generator.dirichlet([2, 1, 1], 300), generator.dirichlet([1, 2, 1], 90)
+    labels = np.array([generator.choice(3, p=row) for row in probs])
+    for site in range(3):
+        own = slice(site, None, 3)
+        dfu.tally(probs[own], labels[own], rng=7).save(tmp_path / f"{site}.npz")
+        dfu.tally(new[own]).save(tmp_path / f"{site}-new.npz")
+    source = sum(dfu.load(tmp_path / f"{site}.npz") for site in range(3))
+    target = sum(dfu.load(tmp_path / f"{site}-new.npz") for site in range(3))
+    weights = dfu.bbse(source, probs_target=target)
+    fit = dfu.label_shift_conformal(source, label_weight=weights)
+    pooled = dfu.label_shift_conformal(
+        probs, labels, dfu.bbse(probs, labels, new), rng=7
+    )
+    assert fit.thresholds.tolist() == pooled.thresholds.tolist()
+    assert np.array_equal(fit.predict(new).mask, pooled.predict(new).mask)
+    assert fit.guarantee.statement == pooled.guarantee.statement
