@@ -67,6 +67,7 @@ def results() -> dict[str, Any]:
         "plan": dfu.plan(0.1, 0.9, source_prior=prior),
         "tally": dfu.tally(PROBS, named, classes=NAMES, rng=0),
         "tally-grid": dfu.tally(PROBS, named, classes=NAMES, rng=0, per_unit=10),
+        "tally-sums": dfu.tally(PROBS, named, classes=NAMES, score=None, n_bins=4),
         "tally-counts": dfu.tally(TARGET),
         "monitor": dfu.shift_monitor(PROBS, LABELS, alpha=0.2, rng=0).update(TARGET),
         "risk-monitor": dfu.risk_monitor(PROBS, LABELS, loss="brier", tolerance=0.1)
