@@ -51,11 +51,11 @@ _DRAW = (
 )
 _FINITE = (
     "a claim in finite samples was asked for: with estimated weights label-conditional "
-    "sets have the stronger one, and were the smaller in 35 of 36 settings measured"
+    "sets have the stronger one, and were the smaller in 142 of 144 settings measured"
 )
 _LIMIT = (
-    "a claim in the limit was asked for, and directional sets are the smallest with "
-    "estimated weights"
+    "a claim in the limit was asked for: directional sets by MLLS were smaller than "
+    "label-conditional ones in 119 of 144 settings measured, those by BBSE in 101"
 )
 _NOT_TOLD = (
     "predictions do not tell all classes apart, so that weights cannot be used; "
@@ -234,7 +234,7 @@ def prediction_sets(
     ===================  ===================  ==========================================
 
     ``robust=True`` is never chosen: its sets were larger than label-conditional ones,
-    which promise more, in 35 of 36 settings measured (vignette 6).
+    which promise more, in 142 of 144 settings measured (vignette 6).
 
     Combined sets hold a label if label-conditional sets at (1 - share) alpha and
     directional ones at share * alpha both do. They are never larger than the former,

@@ -43,6 +43,12 @@ _P_VALUES = ("Equal class proportions", "Label shift")
 
 # What the words of a section mean, for readers who meet them for the first time.
 _WORDS = {
+    "overview": (
+        "the accuracy is the share of rows whose label is guessed right. A prediction "
+        "set is the list of labels that are kept for a row: in the guarantee, C(X) is "
+        "this list, Y the row's true label, and P the probability over all rows that "
+        "are drawn, the labelled ones too."
+    ),
     "tests": (
         "a small p-value says that so large a difference is rare where nothing has "
         "moved."
@@ -120,6 +126,7 @@ def overview_section(
         *facts,
     ]
     notes = [
+        ("In words", _WORDS["overview"]),
         *((name, text) for name, text in pages["warnings"][0].notes),
         *((name, text) for name, text in pages["tests"][0].notes if name == "Verdict"),
         *_select(chosen.notes, ("Chosen", "Because", "Guarantee", "Needs", "By")),

@@ -1,10 +1,14 @@
 """Which procedure `prediction_sets` takes, and what it says of it."""
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import distfreeuq as dfu
 from distfreeuq import prediction_sets, scenarios
+from distfreeuq.conformal import chosen_sets
 
 TOY = scenarios.three_gaussians()
 X, LABELS = TOY.sample(500, "source", rng=0)
@@ -113,3 +117,19 @@ def test_what_is_not_understood_is_refused(estimate):
     for shift in (estimate, PRIORS):
         with pytest.raises(dfu.InputError, match="for the classes 'a', 'b', 'c'"):
             prediction_sets(PROBS, names[LABELS], shift, classes=names)
+
+
+def test_reasons_say_what_was_measured():
+    study = Path(__file__).parents[3] / "vignettes/replication/estimated-weights.csv"
+    means = pd.read_csv(study)
+    size = means.pivot_table("size", ["network", "n", "shift"], "method")
+    rival = size["label-conditional"]
+    larger = (size["robust"] > rival).sum()
+    by_mlls, by_bbse = (
+        (size[f"directional, {estimator}"] < rival).sum()
+        for estimator in ("MLLS", "BBSE")
+    )
+    assert f"in {larger} of {len(size)} settings" in chosen_sets._FINITE
+    assert f"in {larger} of {len(size)} settings" in dfu.prediction_sets.__doc__
+    assert f"in {by_mlls} of {len(size)} settings" in chosen_sets._LIMIT
+    assert chosen_sets._LIMIT.endswith(f"by BBSE in {by_bbse}")
