@@ -91,9 +91,11 @@ from distfreeuq.conformal import (
     split_conformal,
 )
 from distfreeuq.covariate_shift import (
+    CalibrationChoiceResult,
     CovariateShiftCalibrationResult,
     DecisionCalibrationResult,
     DecisionEvaluation,
+    choose_calibration,
     covariate_shift_calibration,
     decision_calibration,
 )
@@ -149,6 +151,7 @@ __all__ = [
     "BinnedResult",
     "BinningResult",
     "Box",
+    "CalibrationChoiceResult",
     "CalibrationComparisonResult",
     "CalibrationResult",
     "CalibrationTest",
@@ -219,6 +222,7 @@ __all__ = [
     "bbse",
     "beta_calibration",
     "bounds",
+    "choose_calibration",
     "class_bundles",
     "classwise_temperature_scaling",
     "clustered_conformal",

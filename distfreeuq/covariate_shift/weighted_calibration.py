@@ -179,12 +179,14 @@ def covariate_shift_calibration(
     (2000, 2)
     """
     args = Arguments("covariate_shift_calibration")
-    name, chosen = read_any_calibrator(args, calibrator)
-    offset = args.number(offset, "offset", "a non-negative number", low=0.0, high=1e6)
-    if upper is not None:
-        must = "a number from 1e-100 to 1e100, or None"
-        upper = args.number(upper, "upper", must, low=1e-100, high=1e100)
-    options = _read_calibrator_options(args, name, loss, calibrator_options)
+    request = read_request(
+        args,
+        calibrator=calibrator,
+        loss=loss,
+        offset=offset,
+        upper=upper,
+        calibrator_options=calibrator_options,
+    )
     rows = read_shifted_rows(args, logits, labels, source, target, classes)
     learnt = learn_features(
         args, rows, feature_learning, ratio, map_share, rng, progress
@@ -192,7 +194,6 @@ def covariate_shift_calibration(
     if learnt.rows.logits is None:
         args.invalid("logits", "given, unless features are learnt", "None")
     weights = weigh_rows(args, learnt.rows, ratio, ratio_options, rng)
-    request = CalibratorRequest(args, name, chosen, options, offset, upper)
     return fit_weighted(learnt, weights, request)
 
 
@@ -218,6 +219,25 @@ class CalibratorRequest(NamedTuple):
     options: dict[str, Any]
     offset: float
     upper: float | None
+
+
+def read_request(
+    args: Arguments,
+    *,
+    calibrator: Any,
+    loss: Any,
+    offset: Any,
+    upper: Any,
+    calibrator_options: Any,
+) -> CalibratorRequest:
+    """Check what is to be fitted, but for what depends on the rows."""
+    name, chosen = read_any_calibrator(args, calibrator)
+    offset = args.number(offset, "offset", "a non-negative number", low=0.0, high=1e6)
+    if upper is not None:
+        must = "a number from 1e-100 to 1e100, or None"
+        upper = args.number(upper, "upper", must, low=1e-100, high=1e100)
+    options = _read_calibrator_options(args, name, loss, calibrator_options)
+    return CalibratorRequest(args, name, chosen, options, offset, upper)
 
 
 def read_any_calibrator(
@@ -267,7 +287,7 @@ def fit_weighted(
     if weights.source is not None and weights.target is not None and not needs_groups:
         probs = fit._predict(calibrator_input(fit, rows.logits))
         bound = estimate_bound(
-            _squared_error(probs, rows.codes),
+            squared_error(probs, rows.codes),
             weights.source,
             weights.target,
             request.upper,
@@ -331,7 +351,7 @@ def _read_calibrator_options(
     return options
 
 
-def _squared_error(probs: FloatMatrix, codes: IntArray) -> FloatArray:
+def squared_error(probs: FloatMatrix, codes: IntArray) -> FloatArray:
     """Return ||f(x) - y||^2 of every row, shape (n,)."""
     residual = probs.astype(np.float64)
     residual[np.arange(codes.size), codes] -= 1.0

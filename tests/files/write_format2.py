@@ -177,6 +177,9 @@ def results() -> dict[str, Any]:
         "theorems": theorems.verify("aps-uniform", rng=0),
         "search": theorems.search("split-coverage", n_designs=3, rng=0),
     }
+    found["choice"] = dfu.choose_calibration(
+        LOGITS, LABELS, None, None, ["platt", "vector"], ratio=WEIGHTS, rng=0
+    )
     found["decisions-judged"] = found["decisions"].evaluate(LOGITS, LABELS)
     for mode in ("bins-classwise", "bins-top-label"):
         found[f"{mode}-shift"] = found[mode].under_label_shift([0.5, 1.0, 1.5])

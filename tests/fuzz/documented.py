@@ -20,6 +20,8 @@ NAN_BY_DESIGN: dict[str, str] = {
     r"ComparisonResult\.(low|high|interval)": "without a bootstrap",
     r"ComparisonResult\.(differences|difference)": "where both are infinite",
     r"ComparisonResult\.to_frame\[difference\]": "where both are infinite",
+    r"CalibrationChoiceResult\.\w*(std_err|differences)": "of infinite scores",
+    r"CalibrationChoiceResult\.to_frame\[\w+\]": "of infinite scores",
     r"CalibrationComparisonResult\.sd": "of one repetition, or of infinite values",
     r"CalibrationComparisonResult\.to_frame\[sd\]": "as above",
     r"AssessmentResult\.(by_group|group_frame)(\[.*\])?": "group without weight",

@@ -182,6 +182,17 @@ def calibrator(s: Sample) -> Argument:
     return same(s.r.choice(names))
 
 
+def candidates(s: Sample) -> Argument:
+    """Return what `choose_calibration` chooses among."""
+    forms: tuple[Any, ...] = (
+        ["temperature", "vector"], ["isotonic", own_map, "platt"],
+        {"a": {}, "b": {"offset": 0.5, "ratio": None}},
+        {"a": {"calibrator": "binning"}, "b": {"ratio_options": {"flatten": 0.5}}},
+        ["temperature"], {"a": {}, "b": {"no": 1}}, {}, "platt", [_wrong_map, own_map],
+    )  # fmt: skip
+    return same(s.r.choice(forms))
+
+
 def any_calibrator(s: Sample) -> Argument:
     """Return what `covariate_shift_calibration` takes."""
     names = ("beta", "venn-abers", "dirichlet")

@@ -189,6 +189,12 @@ FITS: dict[str, Entry] = {
         heavy=True,
         refuses=PASSED_ON,
     ),
+    "choose_calibration": Entry(
+        0.05,
+        {"logits": optional(kinds.logits), "candidates": fitted.candidates},
+        heavy=True,
+        refuses=PASSED_ON,
+    ),
     "decision_calibration": Entry(
         0.5,
         {

@@ -57,3 +57,11 @@ def test_decisions():
     assert_matches("decision_calibration", str(fit))
     judged = fit.evaluate(LOGITS[::3], LABELS[::3], decisions[::3], n_bins=5)
     assert_matches("decision_evaluation", str(judged))
+
+
+def test_choice():
+    weights = np.minimum(np.exp(0.5 * SOURCE[:, 0]), 4.0)
+    choice = dfu.choose_calibration(
+        LOGITS, LABELS, None, None, ["temperature", "platt"], ratio=weights, rng=0
+    )
+    assert_matches("calibration_choice", str(choice))

@@ -102,6 +102,7 @@ FAMILIES = {
         "brier-decomposition",
         "weighted-temperature",
         "decision-error-bound",
+        "weighted-cross-validation",
         "covariate-shift-bound-terms",
     ),
     "assessment": (
