@@ -155,7 +155,11 @@ def learn_features(
     )
     map_rng = options.pop("rng")
     checked = read_training_options(
-        Arguments("indistinguishable_features"), drawn, progress=progress, **options
+        Arguments("indistinguishable_features"),
+        drawn,
+        len(rows.classes),
+        progress=progress,
+        **options,
     )
     found = fit_feature_map(
         drawn, rows.codes[of_source], rows.classes, checked, map_rng

@@ -4,6 +4,9 @@ Section 5.2 of Park et al. (2020), after Ganin et al. (2016). The classifier is 
 network whose hidden units are the features psi(x); the discriminator is a network that
 reads them and tells source from target. Gradient reversal: the features follow the
 gradient of the classifier's loss minus `reversal` times the discriminator's.
+
+A conditional adversary (Long et al., 2018) reads the products of all features with all
+predicted probabilities in place of the features.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._numerics.networks import (
@@ -59,9 +63,12 @@ def adversarial_gradients(
     target: FloatMatrix,
     reversal: float,
     masks: Masks | None = None,
+    *,
+    conditional: bool = False,
 ) -> AdversarialStep:
     """Return both losses on these rows, and what each network is to descend.
 
+    With `conditional` the discriminator reads products of features and predictions.
     `masks` are the dropout of the discriminator's hidden units, source rows first.
     """
     n = source.shape[0]
@@ -69,12 +76,41 @@ def adversarial_gradients(
     [features], outputs = forward(classifier, x)
     error = np.zeros_like(outputs)
     of_labels, error[:n] = softmax_loss(outputs[:n], labels, np.full(n, 1.0 / n))
+    seen, probs = features, None
+    if conditional:
+        probs = special.softmax(outputs, axis=1)
+        seen = products(features, probs)
     of_domains, down, at_features = discriminator_gradients(
-        discriminator, features, n, masks
+        discriminator, seen, n, masks
     )
+    if probs is not None:
+        at_features, at_outputs = products_gradient(at_features, features, probs)
+        error -= reversal * at_outputs
     at_features *= -reversal
     up, _ = backward(classifier, x, [features], error, at_hidden=at_features)
     return AdversarialStep(of_labels, of_domains, up, down)
+
+
+def products(features: FloatMatrix, probs: FloatMatrix) -> FloatMatrix:
+    """Return the products (n, h K) of all features with all probabilities."""
+    return np.asarray(
+        (features[:, :, None] * probs[:, None, :]).reshape(features.shape[0], -1)
+    )
+
+
+def products_gradient(
+    at_products: FloatMatrix, features: FloatMatrix, probs: FloatMatrix
+) -> tuple[FloatMatrix, FloatMatrix]:
+    """Return the gradient in features (n, h) and outputs (n, K) of one in `products`.
+
+    The probabilities are the outputs' softmax.
+    """
+    n, n_classes = probs.shape
+    at = at_products.reshape(n, -1, n_classes)
+    at_features = np.einsum("nhk,nk->nh", at, probs)
+    at_probs = np.einsum("nhk,nh->nk", at, features)
+    inner = np.einsum("nk,nk->n", at_probs, probs)[:, None]
+    return at_features, probs * (at_probs - inner)
 
 
 def discriminator_gradients(
@@ -124,8 +160,9 @@ class AdversarialTraining:
         self._rng = rng
         n_hidden = options.n_hidden
         self.classifier = initial_parameters(source.shape[1], n_hidden, n_classes, rng)
+        n_seen = n_hidden * (n_classes if options.is_conditional else 1)
         self.discriminator = initial_parameters(
-            n_hidden, options.n_hidden_discriminator, 2, rng
+            n_seen, options.n_hidden_discriminator, 2, rng
         )
         self._classifier_adam = Adam(self.classifier, options.learning_rate)
         self._discriminator_adam = Adam(self.discriminator, options.learning_rate)
@@ -153,7 +190,10 @@ class AdversarialTraining:
         n = self._source.shape[0]
         [features], outputs = forward(self.classifier, self._source)
         of_labels, _ = softmax_loss(outputs, self._labels, np.full(n, 1.0 / n))
-        both = np.concatenate([features, *forward(self.classifier, self._target)[0]])
+        [others], other_outputs = forward(self.classifier, self._target)
+        both = np.concatenate(
+            [self._seen(features, outputs), self._seen(others, other_outputs)]
+        )
         _, domain_outputs = forward(self.discriminator, both)
         of_domains, _ = softmax_loss(domain_outputs, *domain_rows(n, both.shape[0]))
         return of_labels, of_domains
@@ -168,17 +208,27 @@ class AdversarialTraining:
             self._target[t],
             reversal,
             self._masks(s.size + t.size),
+            conditional=self._options.is_conditional,
         )
         self._discriminator_adam.step(step.discriminator)
         self._classifier_adam.step(step.classifier)
 
     def _discriminator_step(self, s: IntArray, t: IntArray) -> None:
         x = np.concatenate([self._source[s], self._target[t]])
-        [features], _ = forward(self.classifier, x)
+        [features], outputs = forward(self.classifier, x)
         _, gradient, _ = discriminator_gradients(
-            self.discriminator, features, s.size, self._masks(x.shape[0])
+            self.discriminator,
+            self._seen(features, outputs),
+            s.size,
+            self._masks(x.shape[0]),
         )
         self._discriminator_adam.step(gradient)
+
+    def _seen(self, features: FloatMatrix, outputs: FloatMatrix) -> FloatMatrix:
+        """Return what the discriminator reads."""
+        if not self._options.is_conditional:
+            return features
+        return products(features, special.softmax(outputs, axis=1))
 
     def _masks(self, n: int) -> Masks | None:
         return dropout_masks(self.discriminator, n, self._options.dropout, self._rng)

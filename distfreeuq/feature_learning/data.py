@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq.density_ratios.data import Samples
+from distfreeuq.density_ratios.data import Samples, read_layers
+from distfreeuq.feature_learning.hidden_units import sizes_to_try
 
+ADVERSARIES = ("features", "conditional")
 LARGEST_NETWORK = 50_000_000
 """Most weights of classifier and discriminator; Adam keeps three numbers for each."""
 
@@ -17,10 +19,16 @@ _LARGEST_AS_IS = 1e100
 
 
 class TrainingOptions(NamedTuple):
-    """How to train; see `indistinguishable_features`."""
+    """How to train; see `indistinguishable_features`.
+
+    With `chooses_units` `n_hidden` is where the search begins, and the discriminator
+    has as many units unless others are given (none: an empty tuple).
+    """
 
     n_hidden: int
-    n_hidden_discriminator: int
+    n_hidden_discriminator: tuple[int, ...]
+    chooses_units: bool
+    is_conditional: bool
     reversal: float
     warm_up: int
     n_epochs: int
@@ -35,16 +43,24 @@ class TrainingOptions(NamedTuple):
 
 
 def read_training_options(
-    args: Arguments, samples: Samples, **given: Any
+    args: Arguments, samples: Samples, n_classes: int, **given: Any
 ) -> TrainingOptions:
     """Check the options of a fit to these samples."""
     d = samples.source.shape[1]
-    n_hidden = args.count(given["n_hidden"], "n_hidden", low=1)
+    chooses_units = isinstance(given["n_hidden"], str)
+    if chooses_units:
+        args.choice(given["n_hidden"], "n_hidden", ["auto"])
+        n_hidden = next(sizes_to_try(d))
+    else:
+        n_hidden = args.count(given["n_hidden"], "n_hidden", low=1)
+    adversary = args.choice(given["adversary"], "adversary", ADVERSARIES)
+    n_seen = n_hidden * (n_classes if adversary == "conditional" else 1)
     other = given["n_hidden_discriminator"]
-    if other is not None:
-        other = args.count(other, "n_hidden_discriminator", low=1)
-    n_other = n_hidden if other is None else other
-    if n_hidden * (d + n_other) > LARGEST_NETWORK:
+    layers = read_layers(args, other, "n_hidden_discriminator")
+    n_other = n_hidden if layers is None else layers[0]
+    if layers is None and not chooses_units:
+        layers = (n_hidden,)
+    if max(n_hidden * d, n_seen * n_other) > LARGEST_NETWORK // 2:
         must = f"so small that the networks have at most {LARGEST_NETWORK} weights"
         args.invalid("n_hidden", must, f"{n_hidden} with {d} columns")
     standardize = args.flag(given["standardize"], "standardize")
@@ -58,7 +74,9 @@ def read_training_options(
     positive = "a positive finite number"
     return TrainingOptions(
         n_hidden=n_hidden,
-        n_hidden_discriminator=n_other,
+        n_hidden_discriminator=layers or (),
+        chooses_units=chooses_units,
+        is_conditional=adversary == "conditional",
         reversal=args.number(
             given["reversal"], "reversal", not_negative, low=0.0, high=1e6
         ),

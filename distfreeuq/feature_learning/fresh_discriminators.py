@@ -17,6 +17,7 @@ from distfreeuq.density_ratios.cross_fitting import deal
 from distfreeuq.density_ratios.diagnostics import Auc, auc_interval
 from distfreeuq.feature_learning.adversarial_training import SOURCE, domain_rows
 
+Units = int | tuple[int, ...]
 _FOLDS = 3
 _BATCH_SIZE = 128
 _LEARNING_RATE = 0.005
@@ -47,7 +48,7 @@ class Judgement(NamedTuple):
 
 
 def judge(
-    rows: FloatMatrix, n_source: int, n_hidden: int, rng: np.random.Generator
+    rows: FloatMatrix, n_source: int, n_hidden: Units, rng: np.random.Generator
 ) -> Judgement:
     """Train discriminators on all folds but one, and judge the one, in turn.
 
@@ -56,8 +57,8 @@ def judge(
     rows : ndarray (n, d)
         Source rows, then target rows.
     n_source : int
-    n_hidden : int
-        Hidden units of the discriminators.
+    n_hidden : int or tuple of int
+        Hidden units of the discriminators, or of each of their layers.
     rng : Generator
         Deals the folds, and draws starting weights and minibatches.
 
@@ -85,7 +86,7 @@ def judge(
 
 
 def _converged(
-    rows: FloatMatrix, is_source: BoolArray, n_hidden: int, rng: np.random.Generator
+    rows: FloatMatrix, is_source: BoolArray, n_hidden: Units, rng: np.random.Generator
 ) -> Network:
     """Return a discriminator of source rows, which come first, and target rows."""
     n = rows.shape[0]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
@@ -24,6 +27,11 @@ from distfreeuq.exceptions import TrainingStoppedWarning
 from distfreeuq.feature_learning.adversarial_training import AdversarialTraining
 from distfreeuq.feature_learning.data import TrainingOptions, read_training_options
 from distfreeuq.feature_learning.fresh_discriminators import judge
+from distfreeuq.feature_learning.hidden_units import (
+    has_converged,
+    late_change,
+    sizes_to_try,
+)
 from distfreeuq.feature_learning.results import FeatureMapResult
 from distfreeuq.guarantees import NoGuarantee
 
@@ -39,8 +47,9 @@ def indistinguishable_features(
     labels: ArrayLike,
     target: ArrayLike,
     *,
-    n_hidden: int,
-    n_hidden_discriminator: int | None = None,
+    n_hidden: int | str,
+    n_hidden_discriminator: int | Sequence[int] | None = None,
+    adversary: str = "features",
     reversal: float = 1.0,
     warm_up: int = 10,
     n_epochs: int = 100,
@@ -65,10 +74,14 @@ def indistinguishable_features(
         Integers 0..K-1, or names listed in `classes`.
     target : array_like (n_target, d)
         Features of unlabelled target rows.
-    n_hidden : int
-        Number of learnt features.
-    n_hidden_discriminator : int, optional
-        Hidden units of the discriminator; by default as many.
+    n_hidden : int or "auto"
+        Number of learnt features. "auto" is the heuristic of [1]_: as many as columns,
+        at most 1024, then half as many until the classifier's loss has converged.
+    n_hidden_discriminator : int or sequence of int, optional
+        Hidden units of the discriminator, or of each of its layers; by default as many.
+    adversary : {"features", "conditional"}, default "features"
+        What the discriminator reads: the features, or their products with the predicted
+        probabilities of all classes [3]_.
     reversal : float, default 1
         How much the features work against the discriminator; 0 for not at all.
     warm_up : int, default 10
@@ -126,6 +139,18 @@ def indistinguishable_features(
     less than on x. Whether they are the right weights is another question: the label
     given psi(x) must have the same law in source and target.
 
+    A conditional adversary sees whether the features of one predicted class look alike
+    in source and target, and not only those of all classes together: `n_hidden` times K
+    inputs in place of `n_hidden`. Its gradient reaches features and predictions, as the
+    game of [3]_ is stated; there are no entropy weights. The fresh discriminators that
+    judge the outcome read psi(x) alone in either case.
+
+    With ``n_hidden="auto"`` a loss has converged if its mean over the last tenth of the
+    epochs differs from that over the tenth before by at most 2% of the first epoch's
+    loss. If no size does, the one of smallest loss is kept. It needs epochs enough to
+    converge in, and costs a training for every size; the summary lists what was tried.
+    `choose_calibration` chooses by weighted cross-validation instead.
+
     Rows that trained the map must not calibrate its logits.
 
     An epoch costs about 8 n (h (d + K) + g h) operations, where n is twice the number
@@ -140,6 +165,8 @@ def indistinguishable_features(
     .. [1] Park, Bastani, Weimer and Lee (2020), "Calibrated prediction with covariate
        shift via unsupervised domain adaptation", AISTATS, section 5.2.
     .. [2] Ganin et al. (2016), "Domain-adversarial training of neural networks", JMLR.
+    .. [3] Long, Cao, Wang and Jordan (2018), "Conditional adversarial domain
+       adaptation", NeurIPS.
 
     Examples
     --------
@@ -167,8 +194,10 @@ def indistinguishable_features(
     options = read_training_options(
         args,
         samples,
+        len(names),
         n_hidden=n_hidden,
         n_hidden_discriminator=n_hidden_discriminator,
+        adversary=adversary,
         reversal=reversal,
         warm_up=warm_up,
         n_epochs=n_epochs,
@@ -200,10 +229,26 @@ def fit_feature_map(
     n_source = len(samples.source)
     generator = stream(rng, "fit", "indistinguishable_features")
 
-    training = AdversarialTraining(
-        both[:n_source], labels, both[n_source:], len(classes), options, generator
-    )
-    losses, stopped = _train(training, options)
+    tried: list[tuple[float, float, float]] = []
+    best: _Trained | None = None
+    sizes = sizes_to_try(both.shape[1]) if options.chooses_units else [options.n_hidden]
+    for size in sizes:
+        units = options.n_hidden_discriminator or (size,)
+        own = options._replace(n_hidden=size, n_hidden_discriminator=units)
+        state = AdversarialTraining(
+            both[:n_source], labels, both[n_source:], len(classes), own, generator
+        )
+        found = _Trained(state, *_train(state, own), own)
+        of_labels = found.losses[:, 0]
+        if best is None or of_labels[-1] < best.losses[-1, 0]:
+            best = found
+        if options.chooses_units:
+            tried.append((size, float(of_labels[-1]), late_change(of_labels)))
+            if has_converged(of_labels):
+                best = found
+                break
+    assert best is not None
+    training, losses, stopped, options = best
     network = as_network(training.classifier, center, scale)
     plain = as_network(training.classifier, *unchanged(both.shape[1]))
     judges = stream(rng, "split", "indistinguishable_features")
@@ -241,8 +286,19 @@ def fit_feature_map(
         stop_below=options.stop_below,
         warm_up=options.warm_up,
         discriminator_steps=options.discriminator_steps,
+        adversary="conditional" if options.is_conditional else "features",
+        tried=read_only(np.array(tried, dtype=np.float64).reshape(-1, 3)),
         guarantee=NoGuarantee(_REASON),
     )
+
+
+class _Trained(NamedTuple):
+    """A training that has ended, its losses by epoch, where it was stopped, and how."""
+
+    training: AdversarialTraining
+    losses: FloatMatrix
+    stopped: int | None
+    options: TrainingOptions
 
 
 @on_one_blas_thread

@@ -22,6 +22,7 @@ from distfreeuq._base.stored_state import (
     proportion,
     real,
     require,
+    text,
 )
 from distfreeuq._numerics.networks import Network
 from distfreeuq.density_ratios.data import read_new_rows
@@ -73,6 +74,11 @@ class FeatureMapResult(Result):
     reversal, dropout, stop_below : float
     warm_up, discriminator_steps : int
         Options as given.
+    adversary : {"features", "conditional"}
+        What the discriminator read during training.
+    tried : ndarray (m, 3)
+        With ``n_hidden="auto"``: numbers of features, the classifier's last loss, and
+        how far it still moved; none otherwise.
     guarantee : NoGuarantee
 
     Examples
@@ -112,6 +118,8 @@ class FeatureMapResult(Result):
     stop_below: float
     warm_up: int
     discriminator_steps: int
+    adversary: str
+    tried: FloatMatrix
     guarantee: NoGuarantee
 
     _state: ClassVar[State] = {
@@ -136,13 +144,20 @@ class FeatureMapResult(Result):
         "stop_below": real(),
         "warm_up": count(),
         "discriminator_steps": count(),
+        "adversary": text("features", "conditional"),
+        "tried": floats("m", 3),
         "guarantee": part(NoGuarantee),
     }
 
     @staticmethod
     def _added(fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return what early files of this format lack."""
-        return {"auc_before": None, "auc_after": None}
+        return {
+            "auc_before": None,
+            "auc_after": None,
+            "adversary": "features",
+            "tried": np.empty((0, 3)),
+        }
 
     def _validate_state(self) -> None:
         hidden, outputs = self.network.output_weight.shape
@@ -165,7 +180,8 @@ class FeatureMapResult(Result):
     @property
     def n_weights(self) -> int:
         """Parameters of the classifier and of the discriminator it was up against."""
-        return sum(p.size for net in self._networks() for p in net.parameters)
+        whole = sum(p.size for net in self._networks() for p in net.parameters)
+        return whole + self._further_inputs
 
     @property
     def epoch_operations(self) -> float:
@@ -176,10 +192,19 @@ class FeatureMapResult(Result):
         """
         rows = 2 * max(self.n_source, self.n_target)
         weights = [
-            net.hidden_weight.size + net.output_weight.size for net in self._networks()
+            sum(layer.size for layer, _ in net.parameters.layers)
+            for net in self._networks()
         ]
         steps = self.discriminator_steps
-        return float(2 * rows * (3 * steps + 1) * sum(weights))
+        total = sum(weights) + self._further_inputs
+        return float(2 * rows * (3 * steps + 1) * total)
+
+    @property
+    def _further_inputs(self) -> int:
+        """Weights by which a conditional adversary exceeds the discriminator kept."""
+        if self.adversary == "features":
+            return 0
+        return int((len(self.classes) - 1) * self.discriminator.hidden_weight.size)
 
     def _networks(self) -> tuple[Network, Network]:
         return self.network, self.discriminator

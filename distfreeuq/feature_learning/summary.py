@@ -43,6 +43,7 @@ def summarize_feature_map(result: FeatureMapResult) -> Summary:
         ("Classes", str(len(result.classes))),
         ("Epochs", f"{last} of {result.n_epochs}"),
         ("Gradient reversal", f"{result.reversal:g} after {result.warm_up} epochs"),
+        *([("Adversary", "conditional")] if result.adversary != "features" else []),
         ("Discriminator's dropout", f"{result.dropout:g}"),
         ("Weights of both networks", str(result.n_weights)),
         ("Million operations an epoch", number(result.epoch_operations / 1e6, 1)),
@@ -63,6 +64,20 @@ def summarize_feature_map(result: FeatureMapResult) -> Summary:
         ),
         ("Reading", _reading(result)),
     ]
+    tables = [
+        Table(["epoch", "classifier loss", "discriminator loss"], curves),
+        Table(
+            ["discriminator of", "columns", "accuracy", "AUC", "95% interval"],
+            accuracies,
+        ),
+    ]
+    if len(result.tried):
+        cells = [
+            [str(int(units)), number(loss), number(change)]
+            for units, loss, change in result.tried.tolist()
+        ]
+        tables.append(Table(["features tried", "classifier loss", "change"], cells))
+        notes.append(("Features tried", _tried(result)))
     if result.stopped is not None:
         notes.append(
             (
@@ -74,15 +89,20 @@ def summarize_feature_map(result: FeatureMapResult) -> Summary:
     return printing.summarize(
         "Features learnt against a discriminator of source and target",
         facts,
-        [
-            Table(["epoch", "classifier loss", "discriminator loss"], curves),
-            Table(
-                ["discriminator of", "columns", "accuracy", "AUC", "95% interval"],
-                accuracies,
-            ),
-        ],
+        tables,
         [*notes, *printing.guarantee_notes(result.guarantee)],
     )
+
+
+def _tried(result: FeatureMapResult) -> str:
+    """Say why this number of features was kept."""
+    change = (
+        "the change is that of the mean classifier loss between the last two tenths of "
+        "the epochs, in units of the first epoch's; at most 0.02 counts as converged"
+    )
+    if result.tried[-1, 2] <= 0.02:
+        return f"{change}. The first number that converges is kept."
+    return f"{change}. None does: {result.n_hidden}, of the smallest loss, was kept."
 
 
 def _area(auc: Auc | None) -> list[str]:

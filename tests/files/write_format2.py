@@ -170,6 +170,15 @@ def results() -> dict[str, Any]:
         "features": dfu.indistinguishable_features(
             X, LABELS, X_TARGET, n_hidden=3, n_epochs=2, rng=0
         ),
+        "features-conditional": dfu.indistinguishable_features(
+            X,
+            LABELS,
+            X_TARGET,
+            n_hidden="auto",
+            adversary="conditional",
+            n_epochs=2,
+            rng=0,
+        ),
         "simulation": study(n_rep=4),
         "decisions": dfu.decision_calibration(
             LOGITS, LABELS, LABELS[::-1], sample_weight=WEIGHTS, weight_bound=2.0

@@ -202,7 +202,9 @@ FITS: dict[str, Entry] = {
         },
         heavy=True,
     ),
-    "indistinguishable_features": Entry(0.1, heavy=True),
+    "indistinguishable_features": Entry(
+        0.1, {"n_hidden": kinds.effort_of(1, 2, 3, "auto")}, heavy=True
+    ),
     # after deployment
     "target_performance": Entry(
         0.2,

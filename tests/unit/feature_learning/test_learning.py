@@ -33,18 +33,30 @@ def fit(data, **options):
 
 @pytest.mark.parametrize("n_classes", [2, 31])
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
-def test_gradients_are_those_of_finite_differences(n_classes, dropout):
+@pytest.mark.parametrize("conditional", [False, True])
+@pytest.mark.parametrize("units", [6, (5, 3)])
+def test_gradients_are_those_of_finite_differences(
+    n_classes, dropout, conditional, units
+):
     rng = np.random.default_rng(1)
     source, target = rng.normal(size=(5, 3)), rng.normal(size=(7, 3))
     labels = rng.integers(0, n_classes, 5)
     classifier = initial_parameters(3, 4, n_classes, rng)
-    discriminator = initial_parameters(4, 6, 2, rng)
+    n_seen = 4 * n_classes if conditional else 4
+    discriminator = initial_parameters(n_seen, units, 2, rng)
+    for bias in discriminator[1::2]:  # no unit at its kink
+        bias += rng.normal(0.0, 0.1, bias.size)
     masks = dropout_masks(discriminator, 12, dropout, rng)
     reversal = 0.7
 
     def losses():
         [features], outputs = forward(classifier, np.vstack([source, target]))
         of_labels, _ = softmax_loss(outputs[:5], labels, np.full(5, 1 / 5))
+        if conditional:  # all products, a row at a time
+            probs = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)
+            features = np.array(
+                [np.outer(f, p).ravel() for f, p in zip(features, probs, strict=True)]
+            )
         _, outputs = forward(discriminator, features, masks)
         domains = np.array([1] * 5 + [0] * 7)
         weights = np.array([0.1] * 5 + [0.5 / 7] * 7)  # half source, half target
@@ -55,7 +67,14 @@ def test_gradients_are_those_of_finite_differences(n_classes, dropout):
         return of_labels - reversal * of_domains
 
     step = adversarial_gradients(
-        classifier, discriminator, source, labels, target, reversal, masks
+        classifier,
+        discriminator,
+        source,
+        labels,
+        target,
+        reversal,
+        masks,
+        conditional=conditional,
     )
     np.testing.assert_allclose(
         [step.classifier_loss, step.discriminator_loss], losses(), rtol=1e-12
@@ -260,3 +279,70 @@ def test_bad_rows_are_refused():
         fit((source, np.array(["a", "b"])[labels], target))
     with pytest.raises(dfu.InputError, match=r"transform.*\(n, 2\)"):
         fit((source, labels, target)).transform(target[:, :1])
+
+
+# ------------------------------------------------- conditional adversaries, auto units
+
+
+def class_moves(n, seed=0):
+    """Return rows whose classes move in opposite directions, their mean not at all."""
+    rng = np.random.default_rng(seed)
+    labels, others = rng.integers(0, 2, (2, n))
+    source, target = rng.normal(0.0, 1.0, (2, n, 3))
+    source[:, 0] += 3.0 * labels
+    target[:, 0] += 3.0 * others
+    target[:, 1] += np.where(others == 1, 1.5, -1.5)
+    return source, labels, target
+
+
+def test_a_conditional_adversary_is_another_training_and_says_so():
+    data = class_moves(150)
+    plain, conditional = (
+        fit(data, adversary=adversary) for adversary in ("features", "conditional")
+    )
+    assert conditional.adversary == "conditional"
+    assert "conditional" in str(conditional) and "conditional" not in str(plain)
+    assert (plain.discriminator_loss != conditional.discriminator_loss).all()
+    # the adversary has a first layer of 6 features by 2 classes: 6 * 6 more weights
+    assert conditional.n_weights == plain.n_weights + 36
+    assert conditional.epoch_operations > plain.epoch_operations
+    assert plain.network.parameters.n_hidden == (6,)
+
+
+def test_layers_of_the_discriminator():
+    result = fit(class_moves(80), n_hidden_discriminator=(5, 4))
+    assert result.discriminator.parameters.n_hidden == (5, 4)
+    assert repr(result.discriminator) == "<Network 6-5-4-2>"
+
+
+def test_auto_begins_with_the_columns_and_stops_where_the_loss_rests():
+    source, labels, target = class_moves(100)
+    wide = [np.hstack([x, np.zeros((100, 5))]) for x in (source, target)]
+    options = {"n_hidden": "auto", "reversal": 0.0, "stop_below": 0.0}
+    short = dfu.indistinguishable_features(
+        wide[0], labels, wide[1], n_epochs=1, rng=0, **options
+    )
+    assert short.tried[:, 0].tolist() == [8, 4, 2]  # one epoch tells nothing
+    losses = short.tried[:, 1]
+    assert short.n_hidden == short.tried[losses.argmin(), 0]
+    assert f"None does: {short.n_hidden}" in " ".join(str(short).split())
+    long = dfu.indistinguishable_features(
+        wide[0], labels, wide[1], n_epochs=30, learning_rate=0.03, rng=0, **options
+    )
+    assert long.tried.shape == (1, 3) and long.n_hidden == 8
+    assert long.tried[0, 2] <= 0.02
+    assert "The first number that converges" in " ".join(str(long).split())
+    assert fit(class_moves(80)).tried.shape == (0, 3)
+
+
+def test_what_no_adversary_and_no_units_are():
+    for options, parameter in (
+        ({"adversary": "labels"}, "adversary"),
+        ({"n_hidden": "few"}, "n_hidden"),
+        ({"n_hidden": 0}, "n_hidden"),
+        ({"n_hidden_discriminator": ()}, "n_hidden_discriminator"),
+        ({"n_hidden_discriminator": (3, 0)}, "n_hidden_discriminator"),
+        ({"adversary": "conditional", "n_hidden": 4000}, "n_hidden"),
+    ):
+        with pytest.raises(dfu.InputError, match=f"The '{parameter}' parameter of ind"):
+            fit(class_moves(40), **options)
