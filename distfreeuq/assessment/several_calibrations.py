@@ -24,6 +24,7 @@ from distfreeuq._base.progress import progress_bar
 from distfreeuq._base.random_streams import stream
 from distfreeuq._base.user_warnings import Warned, listed_warnings, warn_once
 from distfreeuq._numerics.parallel import in_order
+from distfreeuq._numerics.row_blocks import refuse_blocks
 from distfreeuq.assessment.calibration_results import (
     UNCALIBRATED,
     UNWEIGHTED,
@@ -140,6 +141,8 @@ def compare_calibrations(
     {'Uncalibrated': 0.07, 'Unweighted': 0.11, 'Weighted': 0.03, 'Using target': 0.02}
     """
     args = Arguments("compare_calibrations")
+    instead = "Give arrays of a sample: maps are compared by fits to parts of the rows."
+    refuse_blocks(args, {"logits": logits}, instead)
     rows = read_rows_in_memory(args, logits, labels, None, classes)
     target = _read_target(args, logits_target, labels_target, rows)
     weights = _read_weights(args, sample_weight, label_weight, rows)

@@ -17,6 +17,7 @@ from distfreeuq._base.array_types import (
     RandomState,
 )
 from distfreeuq._base.arrays import describe, read_only
+from distfreeuq._numerics.row_blocks import refuse_blocks
 from distfreeuq.binning.data import BinningRows
 from distfreeuq.binning.histogram import fit_histogram
 from distfreeuq.binning.results import BinningResult
@@ -49,6 +50,12 @@ from distfreeuq.covariate_shift.results import (
 from distfreeuq.feature_learning.results import FeatureMapResult
 
 ALL_CALIBRATORS = tuple(dict.fromkeys((*CALIBRATORS, "binning")))
+
+
+_INSTEAD = (
+    "Estimate density_ratio from arrays of a sample, and give its weights with the "
+    "blocks to temperature_scaling or another map, as sample_weight."
+)
 
 
 def covariate_shift_calibration(
@@ -187,6 +194,8 @@ def covariate_shift_calibration(
         upper=upper,
         calibrator_options=calibrator_options,
     )
+    given = {"logits": logits, "source": source, "target": target}
+    refuse_blocks(args, given, _INSTEAD)
     rows = read_shifted_rows(args, logits, labels, source, target, classes)
     learnt = learn_features(
         args, rows, feature_learning, ratio, map_share, rng, progress

@@ -10,6 +10,7 @@ from distfreeuq._base.array_types import ArrayLike, FloatArray, RandomState
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.random_streams import stream
 from distfreeuq._base.user_warnings import warn_user
+from distfreeuq._numerics.row_blocks import refuse_blocks
 from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.density_ratios.data import (
     RatioOptions,
@@ -28,6 +29,10 @@ from distfreeuq.density_ratios.weight_pipeline import condition
 from distfreeuq.exceptions import SupportWarning
 from distfreeuq.guarantees import NoGuarantee
 
+_INSTEAD = (
+    "Estimate it from arrays of a sample of each, and weigh the rows of every block by "
+    "the result's weight(x)."
+)
 _UNCOVERED = 0.02
 """Share of target rows without support in the source that is worth a warning."""
 _FEW_ROWS = 30.0
@@ -182,6 +187,7 @@ def density_ratio(
     (3.16, 0.77)
     """
     args = Arguments("density_ratio")
+    refuse_blocks(args, {"source": source, "target": target}, _INSTEAD)
     samples = read_samples(args, source, target)
     options = read_ratio_options(
         args,

@@ -18,6 +18,7 @@ from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.mixture_likelihood import MixtureFit
+from distfreeuq._numerics.row_blocks import refuse_blocks
 from distfreeuq.exceptions import DistFreeWarning, IdentificationWarning
 from distfreeuq.label_shift import guarantees
 from distfreeuq.label_shift.class_matrix import TakingPart, check_room
@@ -57,6 +58,10 @@ from distfreeuq.label_shift.scalings import (
     fit_scaling,
 )
 
+_INSTEAD = (
+    "Give rows in blocks to bbse or rlls; or give arrays of a sample of each, as large "
+    "as memory allows."
+)
 # Matrices by pairs of classes that are in memory at the same time, as measured.
 _MATRICES = 22
 # So many more with a scale or a bias for each class, whose matrices have four times as
@@ -156,6 +161,7 @@ def mlls(
     if calibrate is not None:
         calibrate = args.choice(calibrate, "calibrate", list(SCALINGS))
     prior = args.choice(prior, "prior", ["predictions", "labels"])
+    refuse_blocks(args, {"probs": probs, "probs_target": probs_target}, _INSTEAD)
     samples, names = read_samples(args, probs, labels, probs_target, classes)
     needed = TakingPart.if_few(samples.class_counts > 0)
     if calibrate is None and prior == "predictions":

@@ -32,6 +32,11 @@ How a fit reads them, before it reads arrays::
 
 from distfreeuq._numerics.row_blocks.block import Block
 from distfreeuq._numerics.row_blocks.lazy_rows import lazy
-from distfreeuq._numerics.row_blocks.reading import RowBlocks, is_in_blocks, read_blocks
+from distfreeuq._numerics.row_blocks.reading import (
+    RowBlocks,
+    is_in_blocks,
+    read_blocks,
+    refuse_blocks,
+)
 
-__all__ = ["Block", "RowBlocks", "is_in_blocks", "lazy", "read_blocks"]
+__all__ = ["Block", "RowBlocks", "is_in_blocks", "lazy", "read_blocks", "refuse_blocks"]

@@ -68,6 +68,16 @@ def read_blocks(
     return RowBlocks(args, DaskRows(args, given), first, given)
 
 
+def refuse_blocks(args: Arguments, values: Mapping[str, Any], hint: str) -> None:
+    """Raise an error for rows in blocks, where a fit needs them in memory.
+
+    `hint` is a sentence that says what to do instead.
+    """
+    for name, value in values.items():
+        if is_in_blocks(value):
+            args.invalid(name, "an array in memory", describe(value), hint=hint)
+
+
 class RowBlocks:
     """Rows that come in blocks; each `map` and `total` is one pass over them.
 
