@@ -127,7 +127,7 @@ from distfreeuq.label_shift import (
     mlls,
     rlls,
 )
-from distfreeuq.metrics import ReliabilityTable
+from distfreeuq.metrics import ReliabilityBand, ReliabilityTable
 from distfreeuq.monitoring import (
     PerformanceResult,
     RiskMonitor,
@@ -200,6 +200,7 @@ __all__ = [
     "PredictionSets",
     "Rank",
     "RankCalibratedConformalResult",
+    "ReliabilityBand",
     "ReliabilityTable",
     "Report",
     "RiskMonitor",

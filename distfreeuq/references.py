@@ -259,6 +259,18 @@ HUBER_1967 = _cite(
     volume="1",
     pages="221--233",
 )
+DIMITRIADIS_2023 = _cite(
+    "Dimitriadis, Duembgen, Henzi, Puke & Ziegel (2023)",
+    "article",
+    author=(
+        'Dimitriadis, Timo and D{\\"u}mbgen, Lutz and Henzi, Alexander and Puke, '
+        "Marius and Ziegel, Johanna"
+    ),
+    title="Honest calibration assessment for binary outcome predictions",
+    journal="Biometrika",
+    volume="110",
+    pages="663--680",
+)
 KUMAR_2019 = _cite(
     "Kumar, Liang & Ma (2019)",
     "inproceedings",

@@ -161,6 +161,7 @@ def calibration() -> Figures:
     weighted = metrics.reliability(
         probs.max(axis=1), probs.argmax(axis=1) == labels, sample_weight=weight
     )
+    band = metrics.isotonic_band(probs.max(axis=1), probs.argmax(axis=1) == labels)
     several = {
         "uncalibrated": probs,
         "temperature": temperature.predict(logits),
@@ -178,6 +179,8 @@ def calibration() -> Figures:
         "reliability_curves": lambda: plots.reliability_curves(
             {name: metrics.reliability(*rows) for name, rows in right.items()}
         ),
+        "reliability_band": band.plot,
+        "reliability_band-over_bins": lambda: band.plot(result.plot(kind="curve")),
         "class_comparison": lambda: plots.class_comparison(by_class),
         "reliability_diagram": result.plot,
         "reliability_diagram-curve": lambda: result.plot(kind="curve"),

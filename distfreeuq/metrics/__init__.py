@@ -3,6 +3,7 @@
 All take ``(probs, labels)``; `reliability` takes confidences and whether they held.
 """
 
+from distfreeuq.metrics.band_results import ReliabilityBand
 from distfreeuq.metrics.brier_decomposed import brier_decomposition
 from distfreeuq.metrics.calibration_error import (
     average_ece,
@@ -12,12 +13,15 @@ from distfreeuq.metrics.calibration_error import (
     max_ece,
     overconfident_ece,
 )
+from distfreeuq.metrics.isotonic_band import isotonic_band
 from distfreeuq.metrics.proper_scores import accuracy, brier_score, mean_confidence, nll
 from distfreeuq.metrics.reliability_table import reliability
 from distfreeuq.metrics.results import BrierDecomposition, ReliabilityTable
+from distfreeuq.metrics.smooth_error import smooth_ece
 
 __all__ = [
     "BrierDecomposition",
+    "ReliabilityBand",
     "ReliabilityTable",
     "accuracy",
     "average_ece",
@@ -26,9 +30,11 @@ __all__ = [
     "classwise_ece",
     "debiased_ece",
     "ece",
+    "isotonic_band",
     "max_ece",
     "mean_confidence",
     "nll",
     "overconfident_ece",
     "reliability",
+    "smooth_ece",
 ]

@@ -127,7 +127,7 @@ def ece(
     )
     if sums is not None:
         return float(gap_norm(sums.by_class().sum(axis=0), norm))
-    rows = _read(args, probs, labels, predicted, sample_weight, classes, event)
+    rows = read_event(args, probs, labels, predicted, sample_weight, classes, event)
     return float(gap_norm(_bin_sums(rows, n_bins, how), norm))
 
 
@@ -182,7 +182,7 @@ def overconfident_ece(
     )
     if sums is not None:
         return float(overconfidence(sums.by_class().sum(axis=0)))
-    rows = _read(args, probs, labels, predicted, sample_weight, classes, event)
+    rows = read_event(args, probs, labels, predicted, sample_weight, classes, event)
     return float(overconfidence(_bin_sums(rows, n_bins, how)))
 
 
@@ -251,7 +251,7 @@ def debiased_ece(
         predicted=predicted,
     )
     if found is None:
-        rows = _read(args, probs, labels, predicted, None, classes, event)
+        rows = read_event(args, probs, labels, predicted, None, classes, event)
         sums = _bin_sums(rows, n_bins, how)
     else:
         sums = found.by_class().sum(axis=0)
@@ -318,7 +318,9 @@ def max_ece(
     )
     if sums is not None:
         return float(np.nanmax(gap_norm(sums.by_class())))
-    rows = _read(args, probs, labels, predicted, sample_weight, classes, needs=BY_CLASS)
+    rows = read_event(
+        args, probs, labels, predicted, sample_weight, classes, needs=BY_CLASS
+    )
     if groups is not None:
         names, codes = read_groups(args, groups, rows.n)
         by_group = _sums_by_group(rows, codes, len(names), n_bins, how)
@@ -377,7 +379,9 @@ def average_ece(
     )
     if sums is not None:
         return float(np.nanmean(gap_norm(sums.by_class())))
-    rows = _read(args, probs, labels, predicted, sample_weight, classes, needs=BY_CLASS)
+    rows = read_event(
+        args, probs, labels, predicted, sample_weight, classes, needs=BY_CLASS
+    )
     return float(np.nanmean(errors_by_prediction(rows, n_bins, how)))
 
 
@@ -460,7 +464,7 @@ def _bin_sums(rows: Rows, n_bins: int, how: Bins) -> FloatMatrix:
     return sum_in_cells(rows, partition.assign(rows.confidence), partition.n_bins)
 
 
-def _read(
+def read_event(
     args: Arguments,
     probs: Any,
     labels: Any,
@@ -470,6 +474,7 @@ def _read(
     event: str = "predicted",
     needs: Collection[str] = TOP,
 ) -> Rows:
+    """Return the rows of a matrix, or of predicted labels and their confidences."""
     if predicted is None:
         return read_matrix(
             args,

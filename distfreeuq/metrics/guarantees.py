@@ -6,6 +6,7 @@ from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least
 from distfreeuq.references import (
     ASSESSED_ELSEWHERE,
     CLOPPER_PEARSON_1934,
+    DIMITRIADIS_2023,
     EDGES_CHOSEN_ELSEWHERE,
     IID,
     INDEPENDENT,
@@ -40,5 +41,23 @@ def all_bins_accuracy(
         kind="confidence interval",
         reference=f"{by}, with a union over the bins",
         assumptions=(*more, *edges, ASSESSED_ELSEWHERE),
+        confidence=level,
+    )
+
+
+def monotone_curve(level: float) -> Guarantee:
+    """Return the claim about a whole calibration curve that does not fall."""
+    return Guarantee(
+        statement=(
+            f"with probability >= {at_least(level)}, the band holds the event's "
+            "frequency at all confidences at once."
+        ),
+        kind="confidence interval",
+        reference=DIMITRIADIS_2023,
+        assumptions=(
+            "outcomes independent given the confidences",
+            "the event's frequency does not fall as its confidence grows",
+            ASSESSED_ELSEWHERE,
+        ),
         confidence=level,
     )

@@ -13,6 +13,7 @@ from distfreeuq._base.rounding import distinct_numbers
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
+    from distfreeuq.metrics.band_results import ReliabilityBand
     from distfreeuq.metrics.results import ReliabilityTable
 
 
@@ -43,4 +44,32 @@ def summarize_reliability(table: ReliabilityTable) -> Summary:
         ],
         [Table(["bin", "share", *table.column_titles, "gap", level], rows)],
         printing.guarantee_notes(table.guarantee),
+    )
+
+
+def summarize_band(band: ReliabilityBand) -> Summary:
+    """Return what a band says of calibration, and what it guarantees."""
+    frame = band.to_frame()
+    shown = frame.iloc[np.unique(np.linspace(0, len(frame) - 1, 10).astype(int))]
+    points = np.unique(shown["right"].to_numpy())
+    lines = np.column_stack([points, *band.at(points)]).tolist()
+    rows = [[number(value) for value in line] for line in lines]
+    says = "not refuted"
+    if band.refutes_calibration:
+        says = f"refuted at level {1.0 - band.level:.6g}"
+    facts = [
+        ("Rows", str(band.n)),
+        ("Blocks", str(band.counts.size)),
+        ("Calibration", says),
+        ("Level", f"{100 * band.level:g}%"),
+    ]
+    notes = []
+    if band.refutes_order:
+        note = "the band is empty somewhere: the frequency falls as confidence grows."
+        notes.append(("Note", note))
+    return printing.summarize(
+        "Band of the calibration curve",
+        facts,
+        [Table(["confidence", "low", "high"], rows)],
+        [*notes, *printing.guarantee_notes(band.guarantee)],
     )

@@ -15,7 +15,11 @@ from distfreeuq.plots.calibration_figures import (
     isotonic_curves,
     reliability_change,
 )
-from distfreeuq.plots.comparison_figures import class_comparison, reliability_curves
+from distfreeuq.plots.comparison_figures import (
+    class_comparison,
+    reliability_band,
+    reliability_curves,
+)
 from distfreeuq.plots.conformal_figures import (
     calibration_scores,
     class_coverage,
@@ -92,6 +96,7 @@ __all__ = [
     "new_axes",
     "performance_intervals",
     "prediction_regions",
+    "reliability_band",
     "reliability_bins",
     "reliability_change",
     "reliability_curves",

@@ -12,6 +12,7 @@ from distfreeuq._base.array_types import ArrayLike, FloatMatrix
 from distfreeuq.plots import figure_arguments
 from distfreeuq.plots.style import (
     CYCLE,
+    GREEN,
     LINES,
     MARKERS,
     MAX_TICKS,
@@ -24,6 +25,7 @@ from distfreeuq.plots.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from distfreeuq.metrics.band_results import ReliabilityBand
     from distfreeuq.metrics.results import ReliabilityTable
 
 # Bars of a class stand together on this share of its place.
@@ -95,6 +97,47 @@ def reliability_curves(
     if intervals and len(levels) == 1:
         how = f", lines: {levels.pop()} for all bins of a curve"
     legend_above(ax, f"Reliability in {many} rows{how}")
+    return ax
+
+
+def reliability_band(band: ReliabilityBand, *, ax: Axes | None = None) -> Axes:
+    """Draw the band of a calibration curve, over a reliability diagram if given one.
+
+    Parameters
+    ----------
+    band : ReliabilityBand
+    ax : matplotlib Axes, optional
+
+    Notes
+    -----
+    The curve is inside everywhere at once, if it does not fall. Where the diagonal is
+    outside, calibration is refuted.
+    """
+    args = Arguments("reliability_band")
+    figure_arguments.result(args, band, "band", "ReliabilityBand")
+    own = ax is None
+    ax = new_axes(ax, width=5.0, height=4.8, grid="both")
+    edges = np.unique(np.concatenate([[0.0, 1.0], band.starts, band.ends]))
+    # the ends jump at confidences: both sides of each are drawn
+    x = np.repeat(edges, 2)
+    x[::2] = np.nextafter(x[::2], 0.0)
+    x = np.clip(np.append(x, np.nextafter(edges, 1.0)), 0.0, 1.0)
+    x.sort()
+    low, high = band.at(x)
+    name = f"{100 * band.level:g}% band of a curve that does not fall"
+    ax.fill_between(x, low, high, color=GREEN, alpha=0.2, linewidth=0, label=name)
+    for end in (low, high):
+        ax.plot(x, end, color=GREEN, linewidth=1)
+    if not own:
+        ax.legend(*ax.get_legend_handles_labels(), fontsize="small", loc="upper left")
+        return ax
+    ax.plot([0, 1], [0, 1], label="calibrated", **NOMINAL)
+    ax.set_xlim(0, 1)
+    ax.set_ylim(0, 1.01)
+    ax.set_xlabel("confidence")
+    ax.set_ylabel("frequency of the event")
+    says = "refuted" if band.refutes_calibration else "not refuted"
+    legend_above(ax, f"Calibration is {says} by {band.n} rows")
     return ax
 
 

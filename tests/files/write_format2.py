@@ -166,6 +166,7 @@ def results() -> dict[str, Any]:
         "performance": dfu.target_performance(
             PROBS, LABELS, PROBS[::-1], shift=np.ones(PROBS.shape[1])
         ),
+        "isotonic-band": dfu.metrics.isotonic_band(TWO, OF_TWO == 1, n_blocks=5),
         "reliability": dfu.metrics.reliability(TWO, OF_TWO == 1, n_bins=3),
         "features": dfu.indistinguishable_features(
             X, LABELS, X_TARGET, n_hidden=3, n_epochs=2, rng=0

@@ -380,6 +380,10 @@ def reliability_table(s: Sample) -> Any:
     return dfu.metrics.reliability(s.np.random(20), s.np.random(20) < 0.5)
 
 
+def reliability_band(s: Sample) -> Any:
+    return dfu.metrics.isotonic_band(s.np.random(20), s.np.random(20) < 0.5)
+
+
 def theorem_result(s: Sample) -> Any:
     return dfu.theorems.verify(a_theorem(s), n_sim=20, rng=1)
 

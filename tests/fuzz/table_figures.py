@@ -64,6 +64,7 @@ FIGURES: dict[str, Entry] = {
         points=made(lambda s: s.np.normal(size=(6, 2))),
         labels=made(lambda s: np.arange(6) % s.K),
     ),
+    "plots.reliability_band": _figure(band=made(fitted.reliability_band)),
     "plots.reliability_bins": _figure(fit=made(fitted.binning_fit)),
     "plots.reliability_change": _figure(fit=made(fitted.scaling_fit)),
     "plots.reliability_curves": _figure(

@@ -243,6 +243,12 @@ FITS: dict[str, Entry] = {
     "metrics.mean_confidence": Entry(0.4),
     "metrics.nll": Entry(0.4),
     "metrics.overconfident_ece": Entry(0.4),
+    "metrics.smooth_ece": Entry(
+        0.4, {"bandwidth": choice(None, None, 0.05, 0.3, 1e-9)}
+    ),
+    "metrics.isotonic_band": Entry(
+        0.5, {"confidence": kinds.uniforms, "n_blocks": choice(1, 5, 100, 0, 10**6)}
+    ),
     "metrics.reliability": Entry(1.0, {"confidence": kinds.uniforms}),
     # files, threads, simulation
     "load": Entry(0.1, {"path": fitted.stored_path}),

@@ -136,3 +136,11 @@ def test_one_line_each():
         dfu.groupwise_calibration("vector", LOGITS, LABELS, classes=NAMES, ridge=0.1),
     ]
     assert_matches("calibration_one_line", "\n".join(repr(fit) for fit in fits))
+
+
+def test_isotonic_band():
+    band = dfu.metrics.isotonic_band(
+        np.linspace(0.05, 0.95, 400), np.arange(400) % 7 < np.arange(400) // 58,
+        n_blocks=20,
+    )  # fmt: skip
+    assert_matches("isotonic_band", str(band))

@@ -299,6 +299,7 @@ ENTRIES = (
         r"intervals of all bins hold the bins' true accuracy",
         ("reliability-intervals",),
     ),
+    Entry(r"the band holds the event's frequency", ("isotonic-band",)),
     Entry(r"true weighted mean accuracy", ("weighted-reliability-intervals",)),
     Entry(r"standard deviation over .* splits", reason=DESCRIBES),
     Entry(r"metrics are estimated on the held-out source rows", reason=NONE),

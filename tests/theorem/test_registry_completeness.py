@@ -115,6 +115,7 @@ PROVED = {
     f"{D}, Cor. 4.2 with the observed counts": ["class-excess-risk"],
     "tighter constants: theory page, 8": ["temperature-excess-risk"],
     "Clopper and Pearson (1934), with a union over the bins": ["reliability-intervals"],
+    "Dimitriadis, Duembgen, Henzi, Puke & Ziegel (2023)": ["isotonic-band"],
     "Hoeffding (1963), with a union over the bins": ["weighted-reliability-intervals"],
     "Monte Carlo test: Barnard (1963)": ["calibration-test"],
     "Vaicenavicius et al. (2019)": ["calibration-test"],
@@ -255,6 +256,7 @@ def results():
     some = np.where(np.arange(300) < 50, TARGET_LABELS, np.nan)
     yield dfu.target_performance(PROBS, LABELS, TARGET, labels_target=some)
     yield metrics.reliability(ONE, HITS)
+    yield metrics.isotonic_band(ONE, HITS)
     yield metrics.reliability(ONE, HITS, sample_weight=RATIO)
     yield theorems.verify("verdict-error", n_sim=10)
     yield theorems.search("pac-coverage", n_designs=2, rng=0)

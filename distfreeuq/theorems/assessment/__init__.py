@@ -4,6 +4,7 @@ from distfreeuq.theorems.assessment import (
     block_coverage,
     bootstrap_intervals,
     calibration_on_target,
+    isotonic_bands,
     metric_tables,
     printed_intervals,
 )
@@ -12,6 +13,7 @@ THEOREMS = (
     *block_coverage.THEOREMS,
     *metric_tables.THEOREMS,
     *calibration_on_target.THEOREMS,
+    *isotonic_bands.THEOREMS,
     *printed_intervals.THEOREMS,
     *bootstrap_intervals.THEOREMS,
 )

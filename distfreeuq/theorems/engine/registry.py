@@ -112,6 +112,7 @@ FAMILIES = {
         "isotonic-fit",
         "target-calibration-test",
         "weighted-calibration-test",
+        "isotonic-band",
         "evaluated-coverage",
         "block-coverage",
         "weighted-reliability-intervals",
