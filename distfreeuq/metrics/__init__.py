@@ -13,7 +13,7 @@ from distfreeuq.metrics.calibration_error import (
     max_ece,
     overconfident_ece,
 )
-from distfreeuq.metrics.isotonic_band import isotonic_band
+from distfreeuq.metrics.monotone_bands import isotonic_band
 from distfreeuq.metrics.proper_scores import accuracy, brier_score, mean_confidence, nll
 from distfreeuq.metrics.reliability_table import reliability
 from distfreeuq.metrics.results import BrierDecomposition, ReliabilityTable

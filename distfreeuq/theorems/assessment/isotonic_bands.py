@@ -9,7 +9,7 @@ import numpy as np
 
 from distfreeuq import metrics
 from distfreeuq._base.array_types import BoolArray, FloatArray
-from distfreeuq.metrics.isotonic_band import band_of_blocks
+from distfreeuq.metrics.monotone_bands import band_of_blocks
 from distfreeuq.references import ASSESSED_ELSEWHERE, DIMITRIADIS_2023
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem

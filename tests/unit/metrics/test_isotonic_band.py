@@ -7,7 +7,7 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq import bounds, metrics
-from distfreeuq.metrics.isotonic_band import block_starts
+from distfreeuq.metrics.monotone_bands import block_starts
 
 
 @pytest.mark.parametrize(
