@@ -76,6 +76,7 @@ class CoverageResult(Result):
     by_block : ndarray (S, 4)
         With blocks: how many have rows of a stratum, the mean of their coverages, and
         its interval; for all rows, each class, each set size from 0 to K, each group.
+        The mean is nan for a stratum without rows.
     classes : sequence
         Class names.
     guarantee : Guarantee

@@ -30,6 +30,7 @@ NAN_BY_DESIGN: dict[str, str] = {
     ),
     r"CoverageResult\.(coverage|mean_size|macro_coverage|share_below)": "of no rows",
     r"CoverageResult\.to_frame\[coverage\]": "of no rows",
+    r"CoverageResult\.by_block": "strata without rows",
     r"\w+Binning\.(frequencies|mean_probs)": "bins without rows",
     r"\w+Binning\.to_frame\[(frequency|mean_prob)(\[.*\])?\]": "bins without rows",
     r"ReliabilityTable\.(mean_confidence|accuracy|gap)": "bins without rows",

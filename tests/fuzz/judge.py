@@ -257,7 +257,8 @@ def difference(one: Any, other: Any, path: str = "", depth: int = _DEPTH) -> str
     if type(one) is not type(other):
         return f"{path}: {type(one).__name__} and {type(other).__name__}"
     if isinstance(one, np.ndarray):
-        if one.shape != other.shape or one.dtype != other.dtype:
+        kinds = (array.dtype.newbyteorder("=") for array in (one, other))
+        if one.shape != other.shape or len(set(kinds)) > 1:
             return f"{path}: {one.dtype} {one.shape}, {other.dtype} {other.shape}"
         equal_nan = one.dtype.kind in "fc"
         return None if np.array_equal(one, other, equal_nan=equal_nan) else path
