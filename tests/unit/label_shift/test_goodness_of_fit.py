@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, stats
 
 import distfreeuq as dfu
 from distfreeuq.label_shift.inference.goodness_of_fit import compare_with_mixtures
@@ -137,3 +137,33 @@ def test_early_files_have_the_test_where_they_kept_rows(tmp_path):
     assert dfu.LabelShiftResult._added({"samples": None}) == {"output_cells": None}
     fit.save(tmp_path / "fit.npz")
     assert dfu.load(tmp_path / "fit.npz").goodness_of_fit() == fit.goodness_of_fit()
+
+
+def test_two_tests_share_the_level_and_classes_without_target_rows_are_free():
+    """Twice the smaller p-value; cells less the classes that the fit gives a row."""
+    rng = np.random.default_rng(8)
+    labels = rng.integers(3, size=600)
+    new = rng.integers(2, size=400)  # the target has none of the third class
+
+    def classify(y, noise=1.0):
+        logits = 4.0 * np.eye(3)[y] + noise * rng.normal(size=(y.size, 3))
+        powers = np.exp(logits)
+        return powers / powers.sum(axis=1, keepdims=True)
+
+    found = dfu.bbse(classify(labels), labels, classify(new, 1.3)).goodness_of_fit()
+    p_values = [
+        stats.chi2.sf(found.cells_statistic, found.cells_df),
+        stats.chi2.sf(found.confidence_statistic, found.confidence_df),
+    ]
+    assert found.p_value == pytest.approx(min(2.0 * min(p_values), 1.0))
+    assert found.p_value < 1.0
+    assert found.cells_df == found.n_cells - 2
+
+
+def test_the_noise_of_few_target_rows_is_theirs():
+    """Twenty times as many source rows: noise by these would be far too small."""
+    probs, labels = rows(9, n=8000)
+    target, _ = rows(10, n=400)
+    found = dfu.bbse(probs, labels, target).goodness_of_fit()
+    assert 0 < found.confidence_df < 5
+    assert stats.chi2.sf(found.confidence_statistic, found.confidence_df) > 1e-3

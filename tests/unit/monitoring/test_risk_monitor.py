@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import distfreeuq as dfu
+from distfreeuq.monitoring.running_means import lower_ends
 
 RNG = np.random.default_rng(0)
 NAMES = ["a", "b", "c"]
@@ -267,3 +268,23 @@ def test_labels_of_waiting_rows_are_refused_by_name(labels):
     with pytest.raises(dfu.InputError, match=r"^The 'labels' parameter of update_l"):
         monitor.update_labels(labels)
     assert monitor.n_labelled == 0
+
+
+@pytest.mark.parametrize(("loss", "binary"), [("error", True), ("brier", False)])
+def test_only_losses_of_zero_and_one_have_the_bounds_of_such(loss, binary):
+    """Clopper and Pearson's in the source and chords in the stream; else betting."""
+    rng = np.random.default_rng(7)
+    labels = rng.integers(2, size=80)
+    probs = np.clip(0.5 + 0.3 * (labels - 0.5) + 0.3 * rng.normal(size=80), 0.01, 0.99)
+    monitor = dfu.risk_monitor(probs, labels, loss=loss, alpha=0.1)
+    wrong = ((probs > 0.5) != labels) * 1.0
+    losses = wrong if binary else (labels - probs) ** 2
+    if binary:
+        high = dfu.bounds.clopper_pearson(losses.sum(), 80, 0.1)[1]
+    else:
+        high = dfu.bounds.betting_interval(losses, 0.05, side="upper")[1]
+    assert monitor.source_risk == pytest.approx(losses.mean())
+    assert monitor.source_high == pytest.approx(float(high))
+    monitor.update(probs[:40]).update_labels(labels[:40])
+    sums = monitor.total, monitor.spread, 40, 0.05, binary
+    assert monitor.risk_low == float(lower_ends(*sums))
