@@ -15,8 +15,8 @@ DRAWS = 30
 @pytest.fixture(params=["cifar10", "credit"])
 def population(request, data_folder):
     if request.param == "cifar10":
-        data_folder(study.CIFAR.folder)
-        return Population(study.CIFAR)
+        data_folder(study.NETS[0].folder)
+        return Population(study.NETS[0])
     data_folder("credit-default")
     return study.credit()
 
