@@ -136,6 +136,11 @@ def covariate_shift_calibration(
     CovariateShiftCalibrationResult
         ``predict(logits)``, or ``predict(features)`` after feature learning.
 
+    See Also
+    --------
+    choose_calibration : Choose among calibrators, ridges and weights.
+    decision_calibration : Confidence in the decisions of a given classifier.
+
     Notes
     -----
     ===================  ===============  ==================  ================
