@@ -419,7 +419,7 @@ less than a quarter of the whole in all cases but one.
 OBJECTS_TEXT = """
 The paper's objects are those of Office-31, photographs that go through a network
 trained on ImageNet; here are ten kinds of objects of Amazon and Caltech, as bags of 800
-SURF words, with 384 to 449 rows to calibrate. SVHN is not at hand either: the paper's
+SURF words, with 384 or 450 rows to calibrate. SVHN is not at hand either: the paper's
 numbers of all these rows stand in the last table.
 
 As in the paper's rows with objects, f is wrong on more than half of the target and far
