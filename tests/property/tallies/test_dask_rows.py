@@ -4,7 +4,6 @@ import warnings
 
 import dask
 import dask.array as da
-import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import distfreeuq as dfu
+
+dd = pytest.importorskip("dask.dataframe", reason="it needs pyarrow")
 
 SCORES = ["aps", "lac", "raps", "margin", dfu.APS(ties="random"), dfu.PAS()]
 

@@ -4,7 +4,6 @@ from itertools import chain
 
 import dask
 import dask.array as da
-import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +11,8 @@ import pytest
 import distfreeuq as dfu
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._numerics.row_blocks import read_blocks
+
+dd = pytest.importorskip("dask.dataframe", reason="it needs pyarrow")
 
 N = 11
 PROBS = np.random.default_rng(0).dirichlet([1, 1, 1], size=N)
