@@ -18,6 +18,9 @@ import numpy as np
 from distfreeuq._base.array_types import BoolArray, FloatArray, IntArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq._kernels import _bins
+from distfreeuq._numerics.passes import radix_selection
+from distfreeuq._numerics.passes.radix_selection import GroupedValues
+from distfreeuq._numerics.passes.row_parts import Parts
 from distfreeuq._numerics.unit_bins import Intervals, ScoreBins, closed_intervals
 
 _BUCKETS = 1 << 16
@@ -48,11 +51,27 @@ def own_mass(scores: FloatArray, n_bins: int) -> ScoreBins:
     """
     n_bins = most_bins(scores.size, n_bins)
     values, shared = order_statistics(scores, edge_ranks(scores.size, n_bins))
+    return _bins_between(values, shared, scores.size, n_bins)
+
+
+def own_mass_in_blocks(
+    blocks: Parts[GroupedValues], n_rows: int, n_bins: int
+) -> ScoreBins:
+    """Return the same bins, bit for bit, of scores that come in blocks."""
+    n_bins = most_bins(n_rows, n_bins)
+    found = radix_selection.order_statistics(blocks, edge_ranks(n_rows, n_bins))
+    return _bins_between(found.values, found.equal, n_rows, n_bins)
+
+
+def _bins_between(
+    values: FloatArray, shared: IntArray, n_rows: int, n_bins: int
+) -> ScoreBins:
+    """Return the bins of these edges, each of which so many of the rows share."""
     values, first = np.unique(values, return_index=True)
     shared = shared[first]
-    tied = makes_a_bin(shared, scores.size, n_bins)
+    tied = makes_a_bin(shared, n_rows, n_bins)
     left_out = int(shared[~tied & (shared >= 2)].sum())
-    if MOST_EXCEPTED * left_out > scores.size:
+    if MOST_EXCEPTED * left_out > n_rows:
         tied |= shared >= FEWEST
     # no score is below 0 or above 1: there the bin of a shared edge has one edge only
     twice = tied & (values > 0.0) & (values < 1.0)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distfreeuq._numerics.passes import radix_selection as radix
+from distfreeuq.binning.uniform_mass import own_mass, own_mass_in_blocks
 
 _VALUES = st.one_of(
     st.floats(allow_nan=False, width=64),
@@ -78,3 +79,27 @@ def test_ten_ranks_of_a_hundred_thousand_values_take_three_passes():
     found = radix.order_statistics(blocks, ranks)
     np.testing.assert_array_equal(found.values, np.sort(values)[ranks - 1])
     assert blocks.passes <= 3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@given(data=st.data())
+def test_edges_of_equal_mass_are_those_in_memory_bit_for_bit(dtype, data):
+    generator = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    n = data.draw(st.integers(1, 300))
+    scores = generator.random(n).astype(dtype)
+    if data.draw(st.booleans()):
+        scores = scores.round(1)  # ties, zeros and ones among them
+    n_bins = data.draw(st.integers(1, 30))
+    cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=4)))
+    blocks = _Blocks([radix.GroupedValues(part) for part in np.split(scores, cuts)])
+    in_blocks, in_memory = (
+        own_mass_in_blocks(blocks, n, n_bins),
+        own_mass(scores, n_bins),
+    )
+    for one, other in (
+        (in_blocks.intervals.edges, in_memory.intervals.edges),
+        (in_blocks.intervals.strict, in_memory.intervals.strict),
+        (in_blocks.dropped, in_memory.dropped),
+    ):
+        np.testing.assert_array_equal(one, other)
+    assert in_blocks.n_boundary == in_memory.n_boundary
