@@ -24,6 +24,7 @@ from distfreeuq.conformal.nonconformity import (
 )
 from distfreeuq.conformal.scores.nested_score import NestedScore
 from distfreeuq.conformal.split_sets import split_conformal
+from distfreeuq.conformal.tallied_scores import round_up
 from distfreeuq.conformal.thresholds import exchangeable_threshold
 from distfreeuq.references import (
     CHOSEN_ELSEWHERE,
@@ -204,6 +205,12 @@ def expected_distance(n: int, alpha: float) -> float:
 # ---------------------------------------------------------------------- broken variants
 
 
+def on_grid(scores: FloatArray, alpha: float, *, down: bool = False) -> float:
+    """Return the threshold of scores rounded up to tenths, or down, which is wrong."""
+    rounded = np.floor(scores * 10) / 10 if down else round_up(scores, 10)
+    return exchangeable_threshold(rounded, alpha)
+
+
 def atom_dropped(scores: FloatArray, alpha: float) -> float:
     """Return the (1 - alpha)-quantile of the calibration scores by themselves."""
     return smallest_order_statistic(scores, math.ceil((1.0 - alpha) * scores.size))
@@ -273,6 +280,12 @@ COVERAGE = Theorem(
             for score in SCORES
         ),
         Experiment(
+            "scores rounded up to a grid of ten per unit, as tallies are, n = 20",
+            partial(batch, rows=overconfident, n=20, alpha=0.1, rule=on_grid),
+            covers(0.1),
+            batch=4000,
+        ),
+        Experiment(
             "too few rows: every label, n = 5",
             partial(batch, rows=overconfident, n=5, alpha=0.1),
             (Claim("covered", at_least=1.0),),
@@ -282,6 +295,17 @@ COVERAGE = Theorem(
         Experiment(
             "atom at infinity dropped",
             partial(batch, rows=overconfident, n=20, alpha=0.1, rule=atom_dropped),
+            covers(0.1),
+        ),
+        Experiment(
+            "scores rounded down to a grid",
+            partial(
+                batch,
+                rows=overconfident,
+                n=20,
+                alpha=0.1,
+                rule=partial(on_grid, down=True),
+            ),
             covers(0.1),
         ),
         Experiment(
