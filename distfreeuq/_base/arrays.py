@@ -17,6 +17,11 @@ AnyArray = npt.NDArray[Any]
 # A message names this many, and says how many more there are.
 _MAX_LISTED = 8
 
+_ALL_AT_ONCE = (
+    "here all rows are needed at once: give what its compute method returns, if that "
+    "fits into memory"
+)
+
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _short.maxlong = 60
 
@@ -34,6 +39,8 @@ def as_array(value: Any) -> AnyArray:
         raise NotAnArray(f"a masked entry{place(first)}")
     if hasattr(value, "toarray") and hasattr(value, "nnz"):
         raise NotAnArray("a sparse matrix (call its toarray method)")
+    if hasattr(value, "__dask_graph__") and getattr(value, "ndim", 1) > 1:
+        raise NotAnArray(f"a Dask {type(value).__name__} ({_ALL_AT_ONCE})")
     if isinstance(value, Set | Mapping | Iterator | str | bytes):
         raise NotAnArray(describe(value))
     try:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import distfreeuq as dfu
+from distfreeuq import metrics
 
 dd = pytest.importorskip("dask.dataframe", reason="it needs pyarrow")
 
@@ -246,3 +247,20 @@ def test_soft_predictions_need_rows_in_memory():
     lazy = da.from_array(probs, (7, 3))
     with pytest.raises(dfu.InputError, match=r"'soft' .* False where rows come in"):
         dfu.bbse(lazy, labels, probs, soft=True)
+
+
+def test_what_needs_all_rows_at_once_says_so():
+    probs, labels = rows_of(30)
+    lazy = da.from_array(probs, (7, 3))
+    for call in (
+        lambda: dfu.density_ratio(lazy, probs),
+        lambda: dfu.assess(lazy, labels),
+        lambda: metrics.classwise_ece(lazy, labels),
+        lambda: dfu.histogram_binning(lazy, labels),
+    ):
+        with pytest.raises(dfu.InputError, match="Dask Array .* needed at once"):
+            call()
+    # a number per row is no matrix: it is gathered
+    weights = da.from_array(np.linspace(0.5, 1.5, 30), 7)
+    found = metrics.ece(probs, labels, sample_weight=weights)
+    assert found == metrics.ece(probs, labels, sample_weight=np.asarray(weights))
