@@ -37,6 +37,7 @@ NAN_BY_DESIGN: dict[str, str] = {
     r"ReliabilityTable\.to_frame\[(confidence|accuracy|gap)\]": "bins without rows",
     r"\w+Result\.reliability\[.*\]": "bins without rows",
     r"CalibrationResult\.(bins_before|bins_after)": "bins without rows",
+    r"ClassBundles\.(statistic|to_frame\[statistic\])": "classes never predicted",
     r"DecisionCalibrationResult\.std_err": "at a bound, or a loss is not convex",
     r"DecisionEvaluation\.to_frame\[(confidence|accuracy|gap)\]": "bins without rows",
     r"DensityRatioResult\.(target_weight|target_ratio)": "kernel mean matching",
