@@ -263,3 +263,24 @@ def test_what_needs_all_rows_at_once_says_so():
     weights = da.from_array(np.linspace(0.5, 1.5, 30), 7)
     found = metrics.ece(probs, labels, sample_weight=weights)
     assert found == metrics.ece(probs, labels, sample_weight=np.asarray(weights))
+
+
+@pytest.mark.parametrize(
+    "procedure",
+    [dfu.prediction_sets, dfu.interpolated_conformal, dfu.clustered_conformal],
+)
+@pytest.mark.filterwarnings("ignore::distfreeuq.SmallCalibrationWarning")
+def test_other_procedures(procedure):
+    probs, labels = rows_of(200)
+    lazy = da.from_array(probs, (70, 2)), da.from_array(labels, 90)
+    plain, fit, by_block = (
+        procedure(probs, labels, rng=0),
+        procedure(*lazy, rng=0),
+        procedure(
+            lambda: [(probs[:50], labels[:50]), (probs[50:], labels[50:])], None, rng=0
+        ),
+    )
+    numbers_of = [numbers(getattr(one, "fit", one)) for one in (plain, fit, by_block)]
+    assert numbers_of[0] == numbers_of[1] == numbers_of[2]
+    sets = fit.predict(lazy[0]).compute()
+    assert np.array_equal(plain.predict(probs).mask, sets.mask)
