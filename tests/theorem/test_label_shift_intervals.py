@@ -122,12 +122,6 @@ def test_asymptotic_intervals_of_the_likelihood_cover_their_level():
         fit = dfu.mlls(overconfident(s), y, overconfident(t), **options)
         return fit.confint(ALPHA, "likelihood")
 
-    def one_scale(s, y, t, **options):
-        """Make what needs no bias."""
-        sharper = (special.softmax(1.7 * np.log(x), axis=1) for x in (s, t))
-        first, second = sharper
-        return dfu.mlls(first, y, second, **options).confint(ALPHA, "likelihood")
-
     def without_source_noise(*data):
         """Break: act as if the source prior were known."""
         fit = dfu.mlls(*data, calibrate=None, prior="labels")
@@ -144,9 +138,6 @@ def test_asymptotic_intervals_of_the_likelihood_cover_their_level():
             *d, calibrate=None, prior="labels"
         ).confint(ALPHA, "likelihood"),
         "bcts": sharp,
-        "vs": partial(sharp, calibrate="vs"),
-        "ts": lambda *data: one_scale(*data, calibrate="ts"),
-        "nbvs": lambda *data: one_scale(*data, calibrate="nbvs", prior="labels"),
     }
     broken = {
         "uncalibrated": lambda *data: sharp(*data, calibrate=None),
@@ -160,6 +151,25 @@ def test_asymptotic_intervals_of_the_likelihood_cover_their_level():
         with pytest.raises(RefutedError):
             for h in hits[name]:
                 judge.exactly(int(h), 400, 1 - ALPHA)
+
+
+def test_intervals_of_the_likelihood_cover_after_other_scalings():
+    # the derivation is held exactly in tests/unit/label_shift/test_unequal_sizes.py
+    def ends(source, labels, target, **options):
+        """Make rows too sharp, which one scale repairs."""
+        rows = (special.softmax(1.7 * np.log(x), axis=1) for x in (source, target))
+        first, second = rows
+        fit = dfu.mlls(first, labels, second, **options)
+        return fit.confint(ALPHA, "likelihood")
+
+    valid = {
+        "ts": partial(ends, calibrate="ts"),
+        "vs": partial(ends, calibrate="vs"),
+        "nbvs": partial(ends, calibrate="nbvs", prior="labels"),
+    }
+    for hits in hit_counts(valid, 60, seed=2, n=1000).values():
+        for h in hits:
+            judge.exactly(int(h), 60, 1 - ALPHA)
 
 
 def test_bootstrap_intervals_cover_their_level():
