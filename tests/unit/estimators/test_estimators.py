@@ -387,3 +387,12 @@ def test_labels_that_a_fitted_classifier_does_not_know_are_named():
     classifier = LogisticRegression().fit(X, Y)
     with pytest.raises(dfu.InputError, match=r"'y' parameter .*'yak' at row 1"):
         ConformalClassifier(classifier, cv="prefit").fit(X[:2], ["cat", "yak"])
+
+
+def test_what_groups_need_is_printed():
+    groups = np.arange(len(Y)) // 2
+    fit = conformal().fit(X, Y, groups=groups)
+    assert fit.result_.guarantee.assumptions[-2:] == (
+        references.CLASSES_OF_LABELS,
+        references.ONE_ROW_OF_EACH_GROUP,
+    )
