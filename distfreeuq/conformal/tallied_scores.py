@@ -202,6 +202,24 @@ def _count_equal(
     return scores[first], np.bincount(labels[first], minlength=n_classes), rows
 
 
+def _count_on_grid(
+    scores: FloatArray, labels: IntArray, n_classes: int, per_unit: int
+) -> tuple[FloatArray, IntArray, IntArray]:
+    """Return the same of rows whose scores are rounded up: without a sort, if few."""
+    rounded = round_up(scores, per_unit)
+    low, high = rounded.min(initial=np.inf), rounded.max(initial=-np.inf)
+    span = (high - low) * per_unit + 1.0
+    if not 0.0 < span * n_classes <= 4 * scores.size:  # or no rows, or infinite scores
+        once = np.ones(scores.size, dtype=np.int64)
+        return _count_equal(rounded, labels, once, n_classes)
+    first, width = round(low * per_unit), round(span)
+    steps = np.rint(rounded * per_unit).astype(np.int64) - first
+    rows = np.bincount(labels * width + steps, minlength=n_classes * width)
+    cells = np.flatnonzero(rows)
+    lengths = np.bincount(cells // width, minlength=n_classes)
+    return (cells % width + first) / per_unit, lengths, rows[cells]
+
+
 def round_up(scores: FloatArray, per_unit: int) -> FloatArray:
     """Return the least multiples of 1 / per_unit, as floats, that are no less."""
     steps = np.ceil(scores * per_unit)
@@ -223,10 +241,7 @@ def tally_scores(
     if per_unit is None:
         ascending = scores[np.lexsort((scores, labels))]
     else:
-        once = np.ones(scores.size, dtype=np.int64)
-        ascending, lengths, times = _count_equal(
-            round_up(scores, per_unit), labels, once, n_classes
-        )
+        ascending, lengths, times = _count_on_grid(scores, labels, n_classes, per_unit)
     ascending += 0.0  # one zero, so that equal scores are equal bits
     return ScoreTally(
         score=score,

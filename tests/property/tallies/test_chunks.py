@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import distfreeuq as dfu
+from distfreeuq.conformal import tallied_scores
 
 SCORES = ["aps", "lac", "raps", "saps", "rank", "margin", dfu.APS(ties="random")]
 
@@ -147,6 +148,20 @@ def test_thresholds_of_rounded_scores_are_thresholds_rounded_up(rows, score, per
         if fit.score.uses_uniforms or fit.row_key is None:
             sets, smaller = fit.predict(probs), plain.predict(probs)
             assert (sets.mask >= smaller.mask).all()
+
+
+@given(st.integers(0, 2**32), st.integers(1, 3), st.integers(1, 50))
+@settings(deadline=None, max_examples=40)
+def test_counts_on_a_grid_are_those_of_a_sort(seed, n_classes, per_unit):
+    generator = np.random.default_rng(seed)
+    scores = generator.normal(size=600).round(generator.integers(1, 4))
+    labels = generator.integers(0, n_classes, 600)
+    found = tallied_scores._count_on_grid(scores, labels, n_classes, per_unit)
+    once = np.ones(600, dtype=np.int64)
+    rounded = tallied_scores.round_up(scores, per_unit)
+    expected = tallied_scores._count_equal(rounded, labels, once, n_classes)
+    for one, other in zip(found, expected, strict=True):
+        assert np.array_equal(one, other)
 
 
 def least_on_grid(threshold, per_unit):
