@@ -25,7 +25,7 @@ from distfreeuq._base.arrays import (
     is_single,
     shape_of,
 )
-from distfreeuq._base.containers.foreign_values import rounding_before
+from distfreeuq._base.containers.foreign_values import column_labels, rounding_before
 from distfreeuq._base.intent import likely_mistakes
 from distfreeuq._base.intent.class_vectors import by_class
 from distfreeuq._kernels import _checks
@@ -279,12 +279,16 @@ class Arguments:
             got = str(reason)
         self.invalid(parameter, f"an array of {what}", got)
 
-    def _floats(self, array: AnyArray, parameter: str, what: str) -> FloatArray:
+    def _floats(
+        self, array: AnyArray, parameter: str, what: str, given: Any = None
+    ) -> FloatArray:
         """Return native contiguous float32 or float64, copying only if needed."""
         floats = arrays.as_floats(array)
         if floats is None:
-            got = arrays.first_no_number(array)
-            self.invalid(parameter, f"an array of {what}", got)
+            columns = None if given is None else column_labels(given)
+            got = arrays.first_no_number(array, columns)
+            hint = likely_mistakes.TEXTS if what == "features" and columns else ""
+            self.invalid(parameter, f"an array of {what}", got, hint=hint)
         return floats
 
     def _finite_matrix(
@@ -295,7 +299,8 @@ class Arguments:
         *,
         vector_is_column: bool = False,
     ) -> FloatMatrix:
-        matrix = self._floats(self.array(value, parameter, what), parameter, what)
+        array = self.array(value, parameter, what)
+        matrix = self._floats(array, parameter, what, value)
         if vector_is_column and matrix.ndim == 1:
             matrix = matrix[:, None]
         if matrix.ndim != 2:

@@ -186,12 +186,18 @@ def shortened(text: str, length: int = 200) -> str:
     return f"{text[: length // 2]}...{text[-length // 2 :]}"
 
 
-def first_no_number(array: AnyArray) -> str:
-    """Return where an array that `as_floats` refused first holds something else."""
+def first_no_number(array: AnyArray, columns: Any = None) -> str:
+    """Return where an array that `as_floats` refused first holds something else.
+
+    `columns` are the names of its columns, if it came in a frame.
+    """
     if array.dtype.kind == "O":
         for index in np.ndindex(array.shape):
             if _floats_in_objects(np.array([array[index]], dtype=object)) is None:
-                return f"{describe(array[index])}{place(index)}"
+                where = place(index)
+                if columns is not None and len(index) == 2 and len(columns) > index[1]:
+                    where += f" ({describe(columns[index[1]])})"
+                return f"{describe(array[index])}{where}"
     return f"an array of dtype {array.dtype}"
 
 

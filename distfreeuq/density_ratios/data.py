@@ -23,6 +23,7 @@ from distfreeuq._base.arrays import (
     listed,
     shape_of,
 )
+from distfreeuq.density_ratios.design import Design, read_design
 from distfreeuq.density_ratios.kernel_mean_matching import MOST_ROWS
 
 _USED = {
@@ -75,10 +76,31 @@ def read_samples(args: Arguments, source: ArrayLike, target: ArrayLike) -> Sampl
     return Samples(source_rows, target_rows, features)
 
 
+def read_frames(
+    args: Arguments, source: Any, target: Any, formula: Any
+) -> tuple[Samples, Design | None]:
+    """Return the same of frames whose columns are texts, or of a formula; and how."""
+    design = read_design(args, source, target, formula)
+    if design is None:
+        return read_samples(args, source, target), None
+    matrices = (
+        design.matrix(args, frame, parameter)
+        for frame, parameter in ((source, "source"), (target, "target"))
+    )
+    samples = read_samples(args, *matrices)
+    return samples._replace(features=design.features), design
+
+
 def read_new_rows(
-    args: Arguments, x: ArrayLike, parameter: str, features: Classes
+    args: Arguments,
+    x: ArrayLike,
+    parameter: str,
+    features: Classes,
+    design: Design | None = None,
 ) -> FloatMatrix:
     """Return a checked matrix with the columns of the fit."""
+    if design is not None:
+        return args.features(design.matrix(args, x, parameter), parameter)
     rows = args.features(x, parameter)
     if rows.shape[1] != len(features):
         must = f"of shape (n, {len(features)}), as in the fit"

@@ -15,9 +15,10 @@ from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.density_ratios.data import (
     RatioOptions,
     Samples,
+    read_frames,
     read_ratio_options,
-    read_samples,
 )
+from distfreeuq.density_ratios.design import Design
 from distfreeuq.density_ratios.diagnostics import (
     auc_interval,
     support_text,
@@ -50,6 +51,7 @@ def density_ratio(
     source: ArrayLike,
     target: ArrayLike,
     *,
+    formula: str | None = None,
     method: Any = "logistic",
     calibrate: bool = True,
     normalize: bool = True,
@@ -73,9 +75,15 @@ def density_ratio(
     Parameters
     ----------
     source : array_like (n_source, d), or (n_source,) for one feature
-        Features of the source rows, finite. A DataFrame's columns name them.
+        Features of the source rows, finite. A frame's columns name them; columns of
+        texts or categories become a column of zeros and ones for each level, in either
+        sample, but the first.
     target : array_like (n_target, d)
         Features of the target rows.
+    formula : str, optional
+        What to make of the frames' columns, as R and statsmodels write it (with patsy):
+        ``"age * C(city) + np.log(income)"``. It is run as Python code, and a fit with
+        one cannot be saved to a file; pickle keeps it.
     method : str or object, default "logistic"
         A discriminator, "logistic" (ridge regression on standardised features), "mlp"
         (a network) or any object with ``fit(x, y)`` and ``predict_proba(x)`` (fitted to
@@ -185,10 +193,19 @@ def density_ratio(
     array([0.21, 1.03, 4.96])
     >>> round(ratio.renyi(2), 2), round(ratio.auc.estimate, 2)
     (3.16, 0.77)
+
+    Texts and categories, by level:
+
+    >>> import pandas as pd
+    >>> city = pd.DataFrame({"city": ["Rome"] * 300 + ["Oslo"] * 100})
+    >>> later = pd.DataFrame({"city": ["Rome"] * 100 + ["Oslo"] * 300})
+    >>> by_city = dfu.density_ratio(city, later, ridge=1e-6, rng=0)
+    >>> by_city.weight(pd.DataFrame({"city": ["Oslo", "Rome"]})).round(1)
+    array([2.9, 0.3])
     """
     args = Arguments("density_ratio")
     refuse_blocks(args, {"source": source, "target": target}, _INSTEAD)
-    samples = read_samples(args, source, target)
+    samples, design = read_frames(args, source, target, formula)
     options = read_ratio_options(
         args,
         samples,
@@ -209,11 +226,14 @@ def density_ratio(
         slack=slack,
         progress=progress,
     )
-    return fit_density_ratio(samples, options, rng)
+    return fit_density_ratio(samples, options, rng, design)
 
 
 def fit_density_ratio(
-    samples: Samples, options: RatioOptions, rng: RandomState
+    samples: Samples,
+    options: RatioOptions,
+    rng: RandomState,
+    design: Design | None = None,
 ) -> DensityRatioResult:
     """Estimate the weights of samples that are read already."""
     n_source, n_target = len(samples.source), len(samples.target)
@@ -247,6 +267,7 @@ def fit_density_ratio(
         auc=auc,
         uncovered=uncovered,
         features=samples.features,
+        design=design,
         notes=(*found.notes, *_mean_note(found.source_ratio)),
         guarantee=NoGuarantee(_REASON),
     )

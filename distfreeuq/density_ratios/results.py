@@ -25,6 +25,7 @@ from distfreeuq._base.stored_state import (
 from distfreeuq._numerics.sample_weights import effective_sample_size, largest_share
 from distfreeuq.bounds import unchecked
 from distfreeuq.density_ratios.data import read_new_rows
+from distfreeuq.density_ratios.design import Design, FactorDesign, FormulaDesign
 from distfreeuq.density_ratios.diagnostics import Auc
 from distfreeuq.density_ratios.discriminators import (
     DiscriminatorRatio,
@@ -76,7 +77,9 @@ class DensityRatioResult(Result):
         Share of target rows where the source has almost no data: the ratio, scaled to
         mean one on the source, exceeds 20. None where `auc` is.
     features : sequence
-        Names of the columns of x.
+        Names of the columns of x, of numbers.
+    design : FactorDesign, FormulaDesign or None
+        How frames with texts or categories, or of a formula, become these columns.
     notes : tuple of str
         What a reader of the numbers should know.
     guarantee : NoGuarantee
@@ -105,6 +108,7 @@ class DensityRatioResult(Result):
     auc: Auc | None
     uncovered: float | None
     features: Classes
+    design: Design | None
     notes: tuple[str, ...]
     guarantee: NoGuarantee
 
@@ -120,11 +124,25 @@ class DensityRatioResult(Result):
         "auc": part_or_none(Auc),
         "uncovered": maybe(proportion()),
         "features": column_names("d"),
+        "design": part_or_none(FactorDesign),
         "notes": several(text()),
         "guarantee": part(NoGuarantee),
     }
 
+    @staticmethod
+    def _added(fields: dict[str, Any]) -> dict[str, Any]:
+        """Return what the first files lack: there were matrices only."""
+        return {"design": None}
+
+    @staticmethod
+    def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
+        """Return today's fields from those in files of format 1."""
+        return {**fields, "design": None}
+
     def _validate_state(self) -> None:
+        d = len(self.features)
+        designed = self.design is None or len(self.design.features) == d
+        require(designed, "a design with these columns")
         require(self.model.n_features == len(self.features), "a model of the features")
         matched = isinstance(self.model, MatchedMeans)
         known = self.auc is not None and self.uncovered is not None
@@ -199,7 +217,8 @@ class DensityRatioResult(Result):
         Parameters
         ----------
         x : array_like (n, d)
-            Features as in the fit; (n,) if there was one.
+                Features as in the fit; (n,) if there was one. After a fit of texts,
+            categories or a formula, a frame.
         """
         args = Arguments("DensityRatioResult.weight")
         return weights_by_ratio(self, args, x, "x")
@@ -258,12 +277,19 @@ def weights_by_ratio(
         must = "the source rows of the fit, whose weights are in source_weight"
         got = "others, at which kernel mean matching has no ratio"
         args.invalid(parameter, must, got)
-    rows = read_new_rows(args, features, parameter, ratio.features)
+    rows = read_new_rows(args, features, parameter, ratio.features, ratio.design)
     return ratio.conditioning.weights(ratio.model.ratio(rows))
 
 
 def check_savable(ratio: DensityRatioResult) -> None:
     """Raise an InputError for a ratio by a user's estimator, which no file can hold."""
+    if isinstance(ratio.design, FormulaDesign):
+        must = (
+            "made of arrays and text, and of no formula, which is code (give the "
+            "formula's columns as a matrix, or pickle the fit)"
+        )
+        got = f"a density ratio by {ratio.design.formula!r}"
+        Arguments("save").invalid("self", must, got)
     own = ratio.model
     if isinstance(own, DiscriminatorRatio) and isinstance(
         own.discriminator, UserDiscriminator

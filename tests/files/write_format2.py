@@ -121,6 +121,11 @@ def results() -> dict[str, Any]:
         "coverage-by-group": sets.evaluate(LABELS[:9], groups=[0, 1, 1] * 3),
         "coverage-in-blocks": sets.evaluate(LABELS[:9], blocks=[0, 1, 1] * 3),
         "coverage-table": dfu.coverage_table({"split": sets}, LABELS[:9]),
+        "ratio-of-texts": dfu.density_ratio(
+            pd.DataFrame({"x": X[:, 0], "site": ["a", "b"] * 20}),
+            pd.DataFrame({"x": X_TARGET[:, 0], "site": ["a", "b", "b"] * 10}),
+            rng=0,
+        ),
         "bbse": bbse,
         "bbse-cells": bbse,
         "bbse-soft": dfu.bbse(PROBS, LABELS, TARGET, soft=True),
@@ -242,6 +247,8 @@ def numbers_of(fit: Any) -> dict[str, Any]:
         takes_probs = "binning" in fit.method
         rows = X if fit.feature_map is not None else PROBS if takes_probs else LOGITS
         found["predict"] = fit.predict(rows)
+    elif isinstance(fit, dfu.DensityRatioResult) and fit.design is not None:
+        found["weight"] = fit.weight(pd.DataFrame({"x": X[:, 0], "site": ["b"] * 40}))
     elif isinstance(fit, dfu.DensityRatioResult) and fit.auc is not None:
         found["weight"] = fit.weight(X)
     elif isinstance(fit, dfu.DecisionCalibrationResult):

@@ -38,6 +38,7 @@ PARAMETERS: dict[str, Kind] = {
     "predicted": optional(kinds.labels),
     "ids": optional(kinds.ids),
     "groups": optional(kinds.row_groups),
+    "formula": choice(None, None, None, "x", "", "~", 1),
     "blocks": optional(kinds.row_groups),
     "classes": kinds.classes,
     "source_prior": kinds.prior,

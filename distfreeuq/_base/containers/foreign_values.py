@@ -42,6 +42,8 @@ def _tensor(value: Any) -> AnyArray:
 
 def column_labels(value: Any) -> list[Any] | None:
     """Return the names of a frame's columns, None of what has none."""
+    if isinstance(value, type):  # a class and not an object of it
+        return None
     if hasattr(value, "to_numpy"):
         if hasattr(value, "columns"):  # pandas, polars and whatever looks like them
             return list(value.columns)

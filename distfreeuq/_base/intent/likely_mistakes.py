@@ -20,6 +20,7 @@ _LIKELY_ALPHA = 0.75
 _LARGEST_LEVEL = 0.9999
 
 SOFTMAX = "If these are logits, give scipy.special.softmax(logits, axis=1)."
+TEXTS = "pandas.get_dummies(frame, dtype=float) makes numbers of texts and categories."
 PERCENT = "If these are percentages, divide them by 100."
 SWAPPED = "Probabilities come first and labels second: are the two swapped?"
 
