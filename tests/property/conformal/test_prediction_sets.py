@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import reference_kernels as twin
@@ -142,3 +142,34 @@ def test_threads_change_no_bit(name, dtype, shape, per_class):
     np.testing.assert_array_equal(one[0], scores <= thresholds)
     np.testing.assert_array_equal(one[0], two[0])
     np.testing.assert_array_equal(one[1], two[1])
+
+
+@given(
+    st.sampled_from([SCORES[name] for name in ("aps", "raps", "saps", "rank")]),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([np.float32, np.float64]),
+)
+@settings(max_examples=25)
+def test_sets_of_many_classes_by_thresholds_of_their_own(score, seed, dtype):
+    # rows with ties, zeros and one large entry, thresholds that leave most labels open:
+    # such labels are dealt into buckets
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(100, 400))
+    probs = np.exp(rng.choice([0.3, 3.0, 30.0]) * rng.normal(size=(20, k)))
+    values = probs[0, : int(rng.integers(2, k))]
+    probs[1::3] = rng.choice(values, size=probs[1::3].shape)  # ties
+    probs[2::3, : k // 2] = 0.0
+    probs[5] = 1.0  # all tied
+    probs = (probs / probs.sum(axis=1, keepdims=True)).astype(dtype)
+    uniforms = rng.random(20)
+    scores = kernel.all_label_scores(score, probs, uniforms)
+    which = rng.integers(0, 20, k)
+    thresholds = scores[which, np.arange(k)]  # attained
+    thresholds[rng.random(k) < 0.3] = rng.choice(scores.ravel())
+    thresholds[rng.random(k) < 0.1] = np.inf
+    mask, sizes = kernel.prediction_sets(score, probs, uniforms, thresholds)
+    want_mask, want_sizes = twin.prediction_sets(
+        score, probs, uniforms, thresholds, False, False
+    )
+    np.testing.assert_array_equal(mask, want_mask)
+    np.testing.assert_array_equal(sizes, want_sizes)
