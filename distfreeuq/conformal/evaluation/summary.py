@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
     from distfreeuq.conformal.evaluation.results import CoverageTable
 
+_READS = (
+    "a promise holds where what it needs does: sets without a correction promise "
+    "nothing of rows that have shifted."
+)
+
 
 def summarize_coverage_table(result: CoverageTable) -> Summary:
     """Return a line per method; below, what each promise is and what it needs."""
@@ -52,7 +57,7 @@ def summarize_coverage_table(result: CoverageTable) -> Summary:
         )
         for name, claim in zip(result.methods, result.promised, strict=True)
     ]
-    notes = [("Promised", promise) for promise in promises]
+    notes = [("Reads", _READS), *(("Promised", promise) for promise in promises)]
     notes += printing.guarantee_notes(result.guarantee)
     title = "Coverage of several methods' prediction sets"
     return printing.summarize(title, facts, [table], notes)
