@@ -302,3 +302,16 @@ def test_an_update_that_is_interrupted_leaves_the_monitor_as_it_was(monkeypatch)
     monkeypatch.undo()
     assert difference(before, monitor) is None
     assert difference(before.update(SOURCE), monitor.update(SOURCE)) is None
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7, 1000, 65_535])
+def test_every_class_has_cells_of_its_own_within_the_line(n_classes):
+    """Also where the number of classes does not divide that of the cells."""
+    from distfreeuq.monitoring.streams.score_cells import N_CELLS, StreamScore, cells_of
+
+    predicted = np.repeat([0, n_classes - 2, n_classes - 1], 2)
+    confidence = np.tile([1.0 / n_classes, 1.0], 3)
+    score, nothing = StreamScore("class-confidence"), np.empty((6, 1))
+    cells = cells_of(score, predicted, confidence, n_classes, nothing, None)
+    assert cells.min() >= 0 and cells.max() < N_CELLS
+    assert cells[1] < cells[4] and (n_classes == 2 or cells[3] < cells[4])
