@@ -311,7 +311,9 @@ class Arguments:
         if row >= 0:
             column = int(np.flatnonzero(~np.isfinite(matrix[row]))[0])
             got = f"{matrix[row, column]} at row {row}, column {column}"
-            self.invalid(parameter, f"finite {what}", got)
+            hint = likely_mistakes.MASKED if got.startswith("-inf") else ""
+            hint = hint if what == "logits" else ""
+            self.invalid(parameter, f"finite {what}", got, hint=hint)
         return matrix
 
     def _binary(self, vector: FloatArray, parameter: str) -> FloatMatrix:

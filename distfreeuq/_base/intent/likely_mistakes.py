@@ -21,6 +21,10 @@ _LARGEST_LEVEL = 0.9999
 
 SOFTMAX = "If these are logits, give scipy.special.softmax(logits, axis=1)."
 TEXTS = "pandas.get_dummies(frame, dtype=float) makes numbers of texts and categories."
+MASKED = (
+    "For classes that are masked: "
+    "numpy.maximum(logits, logits.max(axis=1, keepdims=True) - 100)."
+)
 PERCENT = "If these are percentages, divide them by 100."
 SWAPPED = "Probabilities come first and labels second: are the two swapped?"
 

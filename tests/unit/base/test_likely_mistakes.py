@@ -172,3 +172,20 @@ def test_names_of_an_xarray_are_read():
     assert fit.classes == ("cat", "dog", "owl")
     with pytest.raises(dfu.InputError, match="in the fit's order"):
         fit.predict(DataArray(PROBS, NAMES[::-1]))
+
+
+def test_masked_classes_have_a_remedy_that_fits_the_others():
+    masked = LOGITS.copy()
+    rows = np.flatnonzero(LABELS != 2)[::2]
+    masked[rows, 2] = -np.inf
+    with pytest.raises(dfu.InputError, match="classes that are masked"):
+        dfu.temperature_scaling(masked, LABELS)
+    floored = np.maximum(masked, masked.max(axis=1, keepdims=True) - 100)
+    fits = [
+        dfu.temperature_scaling(np.maximum(floored, floor), LABELS).temperature
+        for floor in (-np.inf, -60)
+    ]
+    assert fits[0] == pytest.approx(fits[1], rel=1e-6)
+    with pytest.raises(dfu.InputError) as refused:
+        dfu.density_ratio([[-np.inf]] * 9, [[1.0]] * 9)
+    assert "masked" not in str(refused.value)
