@@ -99,3 +99,14 @@ def test_groups_may_use_it():
 def test_bad_input_is_refused():
     with pytest.raises(dfu.InputError, match="'probs'"):
         dfu.beta_calibration([0.2, 1.3], [0, 1])
+
+
+def test_a_curve_that_would_fall_on_either_side_is_flat():
+    """Labels against the scores: a = b = 0, and c is the log-odds of class 1."""
+    score = np.linspace(0.05, 0.95, 60)
+    labels = (score < 0.5).astype(int)
+    labels[::7] = 1 - labels[::7]
+    fit = dfu.beta_calibration(score, labels)
+    share = labels.mean()
+    np.testing.assert_allclose(fit.coef[0, :2], 0.0, atol=1e-12)
+    assert fit.coef[0, 2] == pytest.approx(np.log(share / (1.0 - share)), abs=1e-6)

@@ -396,3 +396,39 @@ def test_what_groups_need_is_printed():
         references.CLASSES_OF_LABELS,
         references.ONE_ROW_OF_EACH_GROUP,
     )
+
+
+def test_every_fold_is_of_the_classifier_that_did_not_see_it(monkeypatch):
+    from distfreeuq.estimators import conformal_classifier
+
+    seen = []
+
+    def spy(probs, labels, folds, **options):
+        seen.append((probs, folds))
+        return dfu.cross_conformal(probs, labels, folds, **options)
+
+    monkeypatch.setattr(conformal_classifier, "cross_conformal", spy)
+    fit = conformal(cv=4).fit(X, Y)
+    ((probs, folds),) = seen
+    for k, classifier in enumerate(fit.estimators_):
+        own = {tuple(row) for row in classifier.predict_proba(X).round(9)}
+        assert {tuple(row) for row in probs[folds == k].round(9)} <= own
+
+
+def test_rows_that_calibrate_have_the_weights_of_their_own_classes(monkeypatch):
+    from distfreeuq.estimators import calibrated_classifier
+
+    seen = []
+    function = calibrated_classifier.CALIBRATORS["temperature"]
+
+    def spy(logits, labels, **options):
+        seen.append((labels, options["sample_weight"]))
+        return function(logits, labels, **options)
+
+    monkeypatch.setitem(calibrated_classifier.CALIBRATORS, "temperature", spy)
+    fit = ShiftCalibratedClassifier(
+        LogisticRegression(), calibrator="temperature", shift="bbse", random_state=0
+    ).fit(X, Y, X_target=NEW)
+    ((labels, weights),) = seen
+    expected = fit.shift_.label_weight[np.searchsorted(fit.classes_, labels)]
+    np.testing.assert_array_equal(weights, expected)
