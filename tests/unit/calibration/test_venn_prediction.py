@@ -89,3 +89,19 @@ def test_bad_input_is_refused():
         dfu.venn_abers(np.zeros((0, 2)), [])
     with pytest.raises(dfu.InputError, match="'logits'"):
         dfu.venn_abers(SCORES, LABELS).multiprobabilities([[0.2, 0.3, 0.5]])
+
+
+def test_one_probability_of_both_by_hand():
+    """p_1 / (1 - p_0 + p_1), which is not their mean."""
+    fit = dfu.venn_abers([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+    low, high = fit.multiprobabilities([0.5])[0, 1]
+    assert high - low > 0.1
+    found = fit.predict(np.array([0.5]))[0, 1]
+    assert found == pytest.approx(high / (1.0 - low + high))
+    assert abs(found - 0.5 * (low + high)) > 1e-3 or low + high == 1.0
+
+
+def test_weighted_rows_have_no_claim():
+    weights = np.array([1.0, 2.0, 1.0, 1.0])
+    fit = dfu.venn_abers([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], sample_weight=weights)
+    assert not fit.guarantee and "weighted" in fit.guarantee.reason

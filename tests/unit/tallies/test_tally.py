@@ -284,3 +284,11 @@ def test_three_sites_by_file_are_one_fit_of_all_rows(tmp_path):
     assert fit.thresholds.tolist() == pooled.thresholds.tolist()
     assert np.array_equal(fit.predict(new).mask, pooled.predict(new).mask)
     assert fit.guarantee.statement == pooled.guarantee.statement
+
+
+def test_classes_in_another_order_do_not_add():
+    names = ["a", "b", "c", "d"][: PROBS.shape[1]]
+    one = dfu.tally(PROBS, classes=names, score=None)
+    other = dfu.tally(PROBS, classes=names[::-1], score=None)
+    with pytest.raises(dfu.InputError, match="of the classes"):
+        one + other
