@@ -23,6 +23,7 @@ from distfreeuq.theorems.draws import (
     instance_designs,
     interval_designs,
     pac_designs,
+    performance_designs,
     row_designs,
     scaling_designs,
     score_bin_designs,
@@ -84,6 +85,8 @@ DESIGNS = {
     "stream-alarms": 1,
     "stream-means": 40,
     "cross-conformal-coverage": 20,
+    "target-performance-certificate": 1,
+    "target-performance-given": 3,
 }
 
 
@@ -297,6 +300,10 @@ PLANTED = {
     ),
     "alarms of p-values against a fixed sample": (
         partial(stream_designs.alarm_designs, fixed=True),
+        12,
+    ),
+    "the source's proportions for the target's": (
+        partial(performance_designs.given_designs, wrong=True),
         12,
     ),
     "means at half of the evidence": (

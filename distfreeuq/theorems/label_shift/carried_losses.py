@@ -26,6 +26,7 @@ from distfreeuq.monitoring.performance.mean_intervals import (
 from distfreeuq.monitoring.performance.target_means import EstimatedPriors, GivenPriors
 from distfreeuq.monitoring.performance.unlabelled_target import target_performance
 from distfreeuq.references import IID, LABEL_SHIFT, TWO_SAMPLES
+from distfreeuq.theorems.draws import performance_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 from distfreeuq.theorems.label_shift.weight_estimates import FAMILY
@@ -215,6 +216,7 @@ CERTIFICATE = Theorem(
     ),
     assumptions=(LABEL_SHIFT, TWO_SAMPLES),
     family=FAMILY,
+    designs=performance_designs.estimated_designs,
     experiments=tuple(
         Experiment(
             f"accuracy, three classes, n = m = {n}",
@@ -253,6 +255,7 @@ GIVEN = Theorem(
     ),
     assumptions=(LABEL_SHIFT, IID),
     family=FAMILY,
+    designs=performance_designs.given_designs,
     experiments=tuple(
         Experiment(
             f"{'proportions' if priors else 'weights'}, n = {n}",
