@@ -307,7 +307,17 @@ ENTRIES = (
         r"with the true density ratio a weighted loss is the target's",
         ("importance-weighted-loss",),
     ),
+    Entry(
+        r"sets without a correction promise nothing of rows that have shifted",
+        reason=NONE,
+    ),
     # -------------------------------------------------------------- covariate shift
+    Entry(
+        r"the mean squared distance of the confidence to the share of right decisions",
+        ("decision-error-bound",),
+    ),
+    Entry(r"fixed in advance, so that a bound holds", ("decision-error-bound",)),
+    Entry(r"the bound is of the sum, and cannot fall below", reason=NONE),
     Entry(r"^estimated ratios, limited", reason=DESCRIBES),
     Entry(r"target rows lie where the source has almost no data", reason=DESCRIBES),
     Entry(r"each row's weight is by a fit without it", reason=DESCRIBES),
@@ -315,6 +325,10 @@ ENTRIES = (
         r"squared calibration error on the target",
         ("covariate-shift-bound", "covariate-shift-bound-terms"),
     ),
+    Entry(r"^Gamma: least .* in .*cross-validation on these rows", reason=DESCRIBES),
+    Entry(r"^Pooled: ", reason=DESCRIBES),
+    Entry(r"^Reveals: ", reason=DESCRIBES),
+    Entry(r"kernel mean matching weights the rows that it has seen", reason=NONE),
     Entry(r"vacuous", reason=NONE),
     Entry(
         r"rows in place of \d+ would bring every bin's to|no radius is below",

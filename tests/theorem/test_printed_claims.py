@@ -126,6 +126,17 @@ def further_results():
     yield dfu.covariate_shift_conformal(PROBS[:200], LABELS[:200], ratio)
     yield dfu.covariate_shift_calibration(*some, x, z, rng=0)
     yield dfu.covariate_shift_calibration(*some, x, z, loss="brier", upper=3.0, rng=0)
+    yield dfu.density_ratio(x, z, method="kmm", rng=0)
+    candidates = ["temperature", "platt"]
+    yield dfu.choose_calibration(*some, x, z, candidates, ratio="logistic", rng=0)
+    decided = np.argmax(some[0], axis=1)
+    decision = dfu.decision_calibration(*some, decided, sample_weight=ratio)
+    yield decision
+    yield decision.evaluate(*some, decided, n_bins=5)
+    yield dfu.groupwise_calibration("vector", *some, gamma=0.5)
+    yield dfu.groupwise_calibration("temperature", *some, gamma=[0.1, 1.0])
+    yield dfu.groupwise_calibration("isotonic", PROBS, LABELS, gamma=0.5)
+    yield dfu.tally(PROBS, LABELS, rng=0, n_bins=5, per_unit=1000)
     yield dfu.indistinguishable_features(
         x, LABELS[:200], z, n_hidden=4, n_epochs=3, rng=0
     )

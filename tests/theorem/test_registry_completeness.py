@@ -143,6 +143,12 @@ PROVED = {
     "labelled rows beside carried means (theory page, 10.6)": [
         "target-performance-labelled"
     ],
+    "Park, Bastani, Weimer & Lee (2020), Thm 1, with the true weights": [
+        "decision-error-bound"
+    ],
+    "Waudby-Smith & Ramdas (2024), for weighted rows (theory page, 7.5)": [
+        "decision-error-bound"
+    ],
 }
 
 
@@ -246,6 +252,10 @@ def results():
     yield dfu.venn_abers(ONE, HITS)
     yield dfu.venn_abers(PROBS, LABELS)
     yield dfu.platt_scaling(ONE, HITS)
+    decided = np.argmax(LOGITS, axis=1)
+    yield dfu.decision_calibration(
+        LOGITS, LABELS, decided, sample_weight=RATIO, weight_bound=2.0
+    )
 
     yield dfu.assess(PROBS, LABELS, n_sim=9, rng=0)
     yield dfu.assess(PROBS, LABELS, sample_weight=RATIO, n_sim=9, rng=0)
