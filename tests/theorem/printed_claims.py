@@ -325,9 +325,9 @@ ENTRIES = (
         r"squared calibration error on the target",
         ("covariate-shift-bound", "covariate-shift-bound-terms"),
     ),
-    Entry(r"^Gamma: least .* in .*cross-validation on these rows", reason=DESCRIBES),
-    Entry(r"^Pooled: ", reason=DESCRIBES),
-    Entry(r"^Reveals: ", reason=DESCRIBES),
+    Entry(r"least \w+ in five-fold cross-validation on these rows", reason=DESCRIBES),
+    Entry(r", shared by the groups", reason=DESCRIBES),
+    Entry(r"^counts and sums in \d+ bins", reason=DESCRIBES),
     Entry(r"kernel mean matching weights the rows that it has seen", reason=NONE),
     Entry(r"vacuous", reason=NONE),
     Entry(

@@ -93,5 +93,6 @@ class MethodTask:
             with one_thread_here():
                 found = getattr(fit, self._method)(**values, **self._others)
         except InputError as error:
-            raise InputError(in_words_of_all_rows(str(error), number, start)) from None
+            words = in_words_of_all_rows(str(error), number, start)
+            raise type(error)(words) from None
         return getattr(found, "mask", found)

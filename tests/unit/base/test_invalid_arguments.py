@@ -47,7 +47,6 @@ AN_ARRAY = "an array of probabilities"
         (None, AN_ARRAY, "None"),
         ({0.5}, AN_ARRAY, "{0.5}"),
         ({"a": [0.5]}, AN_ARRAY, "{'a': [0.5]}"),
-        ((row for row in PROBS), AN_ARRAY, "a generator"),
         ("0.5", AN_ARRAY, "'0.5'"),
         (
             np.ma.array(PROBS, mask=spoiled(2.0) == 2.0),

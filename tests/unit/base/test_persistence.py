@@ -80,6 +80,8 @@ def test_every_kind_of_result_has_a_tag():
         return [each for sub in cls.__subclasses__() for each in (sub, *below(sub))]
 
     kinds = {cls for cls in below(Result) if not inspect.isabstract(cls)}
+    # a user's own function is in no file: to save it is refused
+    kinds = {cls for cls in kinds if cls.__qualname__ != "OwnCalibrationResult"}
     # dataclasses with slots leave the class behind that they are made from
     assert {cls.__qualname__ for cls in kinds} == {
         cls.__qualname__ for cls in persistence._tags if issubclass(cls, Result)
