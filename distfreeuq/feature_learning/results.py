@@ -11,6 +11,7 @@ from scipy import special
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
+from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import (
     State,
@@ -156,7 +157,7 @@ class FeatureMapResult(Result):
             "auc_before": None,
             "auc_after": None,
             "adversary": "features",
-            "tried": np.empty((0, 3)),
+            "tried": read_only(np.empty((0, 3))),
         }
 
     def _validate_state(self) -> None:
