@@ -16,11 +16,17 @@ from distfreeuq.metrics.calibration_error import (
 from distfreeuq.metrics.monotone_bands import isotonic_band
 from distfreeuq.metrics.proper_scores import accuracy, brier_score, mean_confidence, nll
 from distfreeuq.metrics.reliability_table import reliability
-from distfreeuq.metrics.results import BrierDecomposition, ReliabilityTable
+from distfreeuq.metrics.results import (
+    BrierDecomposition,
+    L2ErrorInterval,
+    ReliabilityTable,
+)
 from distfreeuq.metrics.smooth_error import smooth_ece
+from distfreeuq.metrics.squared_intervals import l2_ece_interval
 
 __all__ = [
     "BrierDecomposition",
+    "L2ErrorInterval",
     "ReliabilityBand",
     "ReliabilityTable",
     "accuracy",
@@ -31,6 +37,7 @@ __all__ = [
     "debiased_ece",
     "ece",
     "isotonic_band",
+    "l2_ece_interval",
     "max_ece",
     "mean_confidence",
     "nll",

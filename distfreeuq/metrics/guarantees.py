@@ -61,3 +61,23 @@ def monotone_curve(level: float) -> Guarantee:
         ),
         confidence=level,
     )
+
+
+def squared_error(level: float, *, given_edges: bool) -> Guarantee:
+    """Return the claim about the l2 calibration error of binned confidences."""
+    edges = (EDGES_CHOSEN_ELSEWHERE,) if given_edges else ()
+    return Guarantee(
+        statement=(
+            f"with probability >= {at_least(level)}, the interval holds the root mean "
+            "squared gap, over the bins of these rows, of their mean confidence and "
+            "the event's mean frequency at these confidences."
+        ),
+        kind="confidence interval",
+        reference="Chernoff's bound, summed over the bins (theory page, 9.7)",
+        assumptions=(
+            "outcomes independent given the confidences",
+            *edges,
+            ASSESSED_ELSEWHERE,
+        ),
+        confidence=level,
+    )

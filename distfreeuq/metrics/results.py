@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -224,3 +225,49 @@ class BrierDecomposition:
         "within_cov": real(nan=True, finite=False),
         "n_groups": count(),
     }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class L2ErrorInterval:
+    """An interval for the l2 calibration error of binned confidences.
+
+    Attributes
+    ----------
+    estimate : float
+        The root mean squared gap of the bins, biased upwards: ``ece(norm="l2")``.
+    debiased : float
+        Without that bias: `debiased_ece`.
+    low, high : float
+    level : float
+    n : int
+        Rows.
+    n_bins : int
+        Bins that have rows.
+    guarantee : Guarantee
+    """
+
+    estimate: float
+    debiased: float
+    low: float
+    high: float
+    level: float
+    n: int
+    n_bins: int
+    guarantee: Guarantee
+
+    def __repr__(self) -> str:
+        """Return one line; ends are rounded outwards."""
+        low = math.floor(1000.0 * self.low) / 1000.0
+        high = math.ceil(1000.0 * self.high) / 1000.0
+        size = f"level={self.level:g} n={self.n} bins={self.n_bins}"
+        return f"<L2ErrorInterval {low:.3f} to {high:.3f} {size}>"
+
+    def __str__(self) -> str:
+        """Return the summary's text."""
+        return str(self.summary().as_text())
+
+    def summary(self) -> Summary:
+        """Return the interval and what it guarantees, as a ``Summary``."""
+        from distfreeuq.metrics.summary import summarize_interval
+
+        return summarize_interval(self)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
     from distfreeuq.metrics.band_results import ReliabilityBand
-    from distfreeuq.metrics.results import ReliabilityTable
+    from distfreeuq.metrics.results import L2ErrorInterval, ReliabilityTable
 
 
 def summarize_reliability(table: ReliabilityTable) -> Summary:
@@ -72,4 +72,20 @@ def summarize_band(band: ReliabilityBand) -> Summary:
         facts,
         [Table(["confidence", "low", "high"], rows)],
         [*notes, *printing.guarantee_notes(band.guarantee)],
+    )
+
+
+def summarize_interval(found: L2ErrorInterval) -> Summary:
+    """Return the interval of the l2 calibration error, and what it guarantees."""
+    level = f"{100 * found.level:g}%"
+    row = [
+        number(found.estimate),
+        number(found.debiased),
+        interval(found.low, found.high),
+    ]
+    return printing.summarize(
+        "L2 calibration error",
+        [("Rows", str(found.n)), ("Bins with rows", str(found.n_bins))],
+        [Table(["L2 gap", "debiased", level], [row])],
+        printing.guarantee_notes(found.guarantee),
     )

@@ -32,6 +32,7 @@ NOT_CALLED = {
     "ShiftTest": "made by LabelShiftResult.test",
     "GoodnessOfFitTest": "made by LabelShiftResult.goodness_of_fit",
     "metrics.BrierDecomposition": "made by brier_decomposition",
+    "metrics.L2ErrorInterval": "made by l2_ece_interval",
     "bounds.CovariateShiftTerms": "made by covariate_shift_terms",
     "bounds.LabelNoiseClassifier": "made by label_noise_confidence",
     "bounds.LossConstants": "made by the functions of losses",

@@ -239,6 +239,7 @@ FITS: dict[str, Entry] = {
     "metrics.classwise_ece": Entry(0.4),
     "metrics.debiased_ece": Entry(0.4),
     "metrics.ece": Entry(0.6),
+    "metrics.l2_ece_interval": Entry(0.4),
     "metrics.max_ece": Entry(0.4),
     "metrics.mean_confidence": Entry(0.4),
     "metrics.nll": Entry(0.4),

@@ -144,3 +144,11 @@ def test_isotonic_band():
         n_blocks=20,
     )  # fmt: skip
     assert_matches("isotonic_band", str(band))
+
+
+def test_interval_of_the_l2_error():
+    found = dfu.metrics.l2_ece_interval(
+        np.linspace(0.05, 0.95, 400), np.arange(400) % 7 < np.arange(400) // 58,
+        n_bins=5, event="class-1",
+    )  # fmt: skip
+    assert_matches("l2_ece_interval", f"{found}\n{found!r}")

@@ -300,6 +300,7 @@ ENTRIES = (
         ("reliability-intervals",),
     ),
     Entry(r"the band holds the event's frequency", ("isotonic-band",)),
+    Entry(r"interval holds the root mean squared gap", ("l2-error-interval",)),
     Entry(r"true weighted mean accuracy", ("weighted-reliability-intervals",)),
     Entry(r"standard deviation over .* splits", reason=DESCRIBES),
     Entry(r"metrics are estimated on the held-out source rows", reason=NONE),

@@ -116,6 +116,7 @@ PROVED = {
     "tighter constants: theory page, 8": ["temperature-excess-risk"],
     "Clopper and Pearson (1934), with a union over the bins": ["reliability-intervals"],
     "Dimitriadis, Duembgen, Henzi, Puke & Ziegel (2023)": ["isotonic-band"],
+    "Chernoff's bound, summed over the bins (theory page, 9.7)": ["l2-error-interval"],
     "Hoeffding (1963), with a union over the bins": ["weighted-reliability-intervals"],
     "Monte Carlo test: Barnard (1963)": ["calibration-test"],
     "Vaicenavicius et al. (2019)": ["calibration-test"],
@@ -267,6 +268,7 @@ def results():
     yield dfu.target_performance(PROBS, LABELS, TARGET, labels_target=some)
     yield metrics.reliability(ONE, HITS)
     yield metrics.isotonic_band(ONE, HITS)
+    yield metrics.l2_ece_interval(ONE, HITS)
     yield metrics.reliability(ONE, HITS, sample_weight=RATIO)
     yield theorems.verify("verdict-error", n_sim=10)
     yield theorems.search("pac-coverage", n_designs=2, rng=0)

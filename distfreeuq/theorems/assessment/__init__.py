@@ -7,6 +7,7 @@ from distfreeuq.theorems.assessment import (
     isotonic_bands,
     metric_tables,
     printed_intervals,
+    squared_errors,
 )
 
 THEOREMS = (
@@ -14,6 +15,7 @@ THEOREMS = (
     *metric_tables.THEOREMS,
     *calibration_on_target.THEOREMS,
     *isotonic_bands.THEOREMS,
+    *squared_errors.THEOREMS,
     *printed_intervals.THEOREMS,
     *bootstrap_intervals.THEOREMS,
 )

@@ -113,6 +113,7 @@ FAMILIES = {
         "target-calibration-test",
         "weighted-calibration-test",
         "isotonic-band",
+        "l2-error-interval",
         "evaluated-coverage",
         "block-coverage",
         "weighted-reliability-intervals",

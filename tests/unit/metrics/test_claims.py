@@ -78,3 +78,22 @@ def test_facts_and_headers():
 def test_a_level_is_never_rounded_up():
     table = metrics.reliability(SCORES, HITS, level=1.0 - 1e-7)
     assert table.guarantee.statement.startswith("with probability >= 0.9999, ")
+
+
+@pytest.mark.parametrize("scheme", ["equal-width", "uniform-mass", [0.3, 0.6]])
+def test_the_l2_error(scheme):
+    found = metrics.l2_ece_interval(
+        SCORES, HITS, event="class-1", level=0.9, scheme=scheme
+    )
+    edges = () if isinstance(scheme, str) else (r.EDGES_CHOSEN_ELSEWHERE,)
+    expected = Claim(
+        "with probability >= 0.9, the interval holds the root mean squared gap, over "
+        "the bins of these rows, of their mean confidence and the event's mean "
+        "frequency at these confidences.",
+        "confidence interval",
+        ("outcomes independent given the confidences", *edges, r.ASSESSED_ELSEWHERE),
+        "Chernoff's bound, summed over the bins (theory page, 9.7)",
+        confidence=0.9,
+    )
+    assert_claims(found.guarantee, expected)
+    assert_prints(found, expected)
