@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.utils import _safe_indexing
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatMatrix, IntArray
-from distfreeuq._base.arrays import AnyArray, describe
+from distfreeuq._base.arrays import AnyArray, describe, row_names
 from distfreeuq.conformal.covariate_shift_sets import covariate_shift_conformal
 from distfreeuq.conformal.cross_fitted import cross_conformal
 from distfreeuq.conformal.label_conditional_sets import label_conditional_conformal
@@ -186,7 +187,7 @@ class ConformalClassifier(WrappedClassifier):
         return self._mean_probs(X)
 
     def prediction_sets(self, X: Any) -> PredictionSets:
-        """Return sets that print, evaluate and turn into a frame.
+        """Return sets that print, evaluate and turn into a frame with the index of X.
 
         Parameters
         ----------
@@ -201,7 +202,9 @@ class ConformalClassifier(WrappedClassifier):
             sets = self.result_.predict(parts[0], features=X)
         else:
             sets = self.result_.predict(parts[0])
-        return sets
+        # people join sets to their rows: the names are those of X, not of the arrays
+        # that classifiers return
+        return replace(sets, index=row_names(X))
 
     def predict_set(self, X: Any) -> Any:
         """Return which classes are in each row's set, shape (n, K).

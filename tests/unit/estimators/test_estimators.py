@@ -432,3 +432,12 @@ def test_rows_that_calibrate_have_the_weights_of_their_own_classes(monkeypatch):
     ((labels, weights),) = seen
     expected = fit.shift_.label_weight[np.searchsorted(fit.classes_, labels)]
     np.testing.assert_array_equal(weights, expected)
+
+
+@pytest.mark.parametrize("cv", [0.5, 3])
+def test_sets_of_a_frame_have_its_index(cv):
+    fit = ConformalClassifier(LogisticRegression(), cv=cv, random_state=0)
+    fit.fit(FRAME, Y)
+    assert fit.prediction_sets(FRAME).to_frame().index.equals(FRAME.index)
+    for rows in (X, X.tolist()):
+        assert fit.fit(X, Y).prediction_sets(rows).index is None
