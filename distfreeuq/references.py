@@ -587,6 +587,7 @@ GROUPS_BY_INPUTS = (
     "a row's group is a function of its inputs, chosen without these rows"
 )
 SPLIT_AT_RANDOM = "the rows were split at random"
+LABELLED_AT_RANDOM = "labelled target rows chosen at random"
 PRIOR_ELSEWHERE = "the class proportions of the score were chosen without these rows"
 EDGES_CHOSEN_ELSEWHERE = "the edges given were chosen without these rows"
 OWN_SCORE = "the score given is a fixed function of a row, its label and its uniform"

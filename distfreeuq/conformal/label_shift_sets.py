@@ -30,7 +30,11 @@ from distfreeuq.conformal.under_label_shift.given_weights_fits import (
 )
 from distfreeuq.conformal.under_label_shift.results import LabelShiftConformalResult
 from distfreeuq.label_shift.inference.regions import Box, Polytope
-from distfreeuq.label_shift.results import LabelShiftResult, identified_weights
+from distfreeuq.label_shift.results import (
+    LabelShiftResult,
+    identified_weights,
+    refuse_labelled,
+)
 
 
 @overload
@@ -252,6 +256,8 @@ def label_shift_conformal(
     if estimate is not None and tuple(estimate.classes) != tuple(calibration.classes):
         must = f"for the classes {listed(calibration.classes)}"
         args.invalid("label_weight", must, f"weights for {listed(estimate.classes)}")
+    if estimate is not None:
+        refuse_labelled(args, estimate, "label_weight")
     if robust == "directional":
         if estimate is None or estimate.known:
             must = "what bbse, rlls or mlls returned, with robust='directional'"

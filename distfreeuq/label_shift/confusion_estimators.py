@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from distfreeuq.label_shift.data import (
     read_and_predict,
     read_counts,
     read_samples,
+    read_some_labels,
 )
 from distfreeuq.label_shift.inference.delta_method import (
     hard_covariance,
@@ -47,6 +48,7 @@ from distfreeuq.label_shift.inference.moment_estimate import (
     moments_of_predictions,
 )
 from distfreeuq.label_shift.inference.shift_test import compare_counts, compare_means
+from distfreeuq.label_shift.labelled_shares import labelled_shares, with_shares
 from distfreeuq.label_shift.linear_solution import (
     Invertibility,
     invertibility,
@@ -69,6 +71,7 @@ def bbse(
     labels: ArrayLike | None = None,
     probs_target: RowsLike | Tallied | None = None,
     *,
+    labels_target: ArrayLike | None = None,
     soft: bool = False,
     classes: ArrayLike | None = None,
 ) -> LabelShiftResult:
@@ -86,6 +89,11 @@ def bbse(
         `probs` (then without `labels`) and `probs_target` may each be a `Tally` of the
         rows (see `tally`), where predictions are not soft, or rows of Dask or in
         blocks. There is then no `goodness_of_fit`, which needs the confidences.
+    labels_target : array_like (m,), optional
+        Labels of some target rows, chosen at random: None or NaN where the label is not
+        known, as it must be of one row at least. Weights and intervals then combine
+        them with the predictions of the other rows (theory page, 4.15). Predictions
+        that are not soft, and rows in memory.
     soft : bool, default False
         Use the probabilities themselves in place of the predicted classes.
     classes : sequence, optional
@@ -105,6 +113,12 @@ def bbse(
     If a class is never predicted in the source, or has no source rows, C is singular
     and the weights are not identified: an `IdentificationWarning` names the class,
     reading ``.label_weight`` is an error, and ``.region()`` still holds.
+
+    With `labels_target`, q_k is the combination of least variance of the estimate from
+    the rows without labels and of the labelled rows' share of class k: its interval is
+    in the limit no wider than either alone. The tests do not use the labels. Functions
+    that carry the weights' errors further (`label_shift_conformal`, `prediction_sets`,
+    `target_performance`, binning) refuse such a fit.
 
     References
     ----------
@@ -130,7 +144,9 @@ def bbse(
     """
     args = Arguments("bbse")
     soft = args.flag(soft, "soft")
-    data, names = _read(args, soft, probs, labels, probs_target, classes)
+    if labels_target is not None and soft:
+        args.invalid("soft", "False with labels_target", "True")
+    data, names = _read(args, soft, probs, labels, probs_target, classes, labels_target)
     result = fit_confusion(data, names, None)
     if result.raw is None:
         warn_user(
@@ -216,12 +232,19 @@ class _Data:
         The rows, where probabilities are used and not predictions.
     output_cells : OutputCells or None
         What tests label shift itself; None if there are no rows.
+    unlabelled : Confusion or None
+        As `confusion`, of the target rows without labels alone; None if no target row
+        has a label.
+    label_counts : ndarray (K,) or None
+        Labelled target rows by class.
     """
 
     confusion: Confusion
     class_counts: IntArray
     samples: Samples | None
     output_cells: OutputCells | None
+    unlabelled: Confusion | None = None
+    label_counts: IntArray | None = None
 
 
 def _read(
@@ -231,11 +254,15 @@ def _read(
     labels: ArrayLike | None,
     probs_target: RowsLike | Tallied | None,
     classes: ArrayLike | None,
+    labels_target: ArrayLike | None = None,
 ) -> tuple[_Data, Classes]:
     """Return the sums over both samples, and the classes, from rows or from tallies."""
     counted = read_counts(args, probs, labels, probs_target, classes)
     if counted is not None:
         source, target, names = counted
+        if labels_target is not None:
+            must = "None where rows come in blocks or as a Tally"
+            args.invalid("labels_target", must, "labels")
         if soft:
             must = (
                 "False where rows come in blocks or as a Tally: predictions are counted"
@@ -259,7 +286,19 @@ def _read(
     )
     said = predictions.of_source, predictions.of_target
     cells = count_cells(samples.probs, samples.labels, samples.probs_target, said)
-    return _Data(confusion, samples.class_counts, None, cells), names
+    data = _Data(confusion, samples.class_counts, None, cells)
+    known, given = read_some_labels(args, labels_target, names, confusion.m)
+    if not known.any():
+        return data, names
+    if known.all():
+        must = "missing (None or NaN) for one target row at least"
+        got = "labels of all of them, whose shares are the target's proportions"
+        args.invalid("labels_target", must, got)
+    others = hard_confusion(
+        predictions.of_source, samples.labels, predictions.of_target[~known], len(names)
+    )
+    counts = np.bincount(given, minlength=len(names))
+    return replace(data, unlabelled=others, label_counts=counts), names
 
 
 def _check_room(
@@ -286,10 +325,18 @@ def fit_confusion(
     soft = samples is not None
     prior = counts / confusion.n
     shape = invertibility(confusion)
-    unregularized = solve(confusion, singular=shape.singular)
+    # with labels of some target rows, what is solved has only the others
+    solved = confusion if data.unlabelled is None else data.unlabelled
+    unregularized = solve(solved, singular=shape.singular)
     raw = unregularized
     if regularization is not None:
         raw = regularized_weights(confusion, regularization)
+    labelled = None
+    if data.label_counts is not None:
+        labelled = labelled_shares(data.label_counts, moments_of_counts(solved))
+        if raw is not None:
+            rest = 1.0 - labelled.weight
+            raw = rest * raw + labelled.weight * labelled.shares / prior
     solution = None
     if raw is not None:
         weight = normalize(raw, prior)
@@ -314,9 +361,12 @@ def fit_confusion(
             )
     else:
         test = compare_counts(confusion.joint.sum(axis=1), confusion.target)
-        moments = moments_of_counts(confusion)
+        moments = moments_of_counts(solved)
         if unregularized is not None:
-            covariance = hard_covariance(confusion, unregularized)
+            covariance = hard_covariance(solved, unregularized)
+            if labelled is not None and raw is not None:
+                errors = (covariance, unregularized, raw, prior, confusion.n)
+                covariance = with_shares(labelled, *errors)
 
     name = "BBSE" if regularization is None else "RLLS"
     return LabelShiftResult(
@@ -339,8 +389,13 @@ def fit_confusion(
         shift_test=test,
         output_cells=data.output_cells,
         calibration_test=None,
+        labelled=labelled,
         notes=tuple(_notes(confusion, shape, raw, counts, classes)),
-        guarantee=guarantees.norm_ball() if soft else guarantees.exact_cells(),
+        guarantee=(
+            guarantees.norm_ball()
+            if soft
+            else guarantees.exact_cells(labelled is not None)
+        ),
     )
 
 

@@ -18,8 +18,9 @@ _BASICS = (
 )
 
 
-def exact_cells() -> Guarantee:
-    """Return the claim of the Clopper-Pearson polytope."""
+def exact_cells(labelled: bool = False) -> Guarantee:
+    """Return the claim of the Clopper-Pearson polytope, with some labels or none."""
+    further = "; shares of labels beside it (theory page, 4.15)" if labelled else ""
     return Guarantee(
         statement=(
             "region(delta) holds all true weights at once with probability >= "
@@ -28,9 +29,9 @@ def exact_cells() -> Guarantee:
         kind="confidence interval",
         reference=(
             f"{references.CLOPPER_PEARSON_1934} for each cell; Oettli and Prager "
-            "(1964) for the weights they allow (theory page, 4.3)"
+            f"(1964) for the weights they allow (theory page, 4.3){further}"
         ),
-        assumptions=_BASICS,
+        assumptions=(*_BASICS, *(references.LABELLED_AT_RANDOM,) * labelled),
     )
 
 

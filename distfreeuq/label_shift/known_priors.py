@@ -93,6 +93,7 @@ def fit_known(p: FloatArray, q: FloatArray, classes: Classes) -> LabelShiftResul
         shift_test=None,
         output_cells=None,
         calibration_test=None,
+        labelled=None,
         notes=(),
         guarantee=NoGuarantee(
             "the priors were given, and the weights are as good as they"

@@ -229,6 +229,7 @@ def fit_mlls(
         ),
         output_cells=count_cells(samples.probs, samples.labels, samples.probs_target),
         calibration_test=compare_estimates(samples, calibrated, calibration, weight),
+        labelled=None,
         notes=tuple(note for _, note in notes),
         guarantee=guarantees.moment_equations(),
     )

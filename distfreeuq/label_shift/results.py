@@ -89,6 +89,7 @@ from distfreeuq.label_shift.inference.shift_test import (
     compare_counts,
     compare_means,
 )
+from distfreeuq.label_shift.labelled_shares import LabelledShares
 from distfreeuq.label_shift.output_cells import (
     MOST_CLASSES,
     OutputCells,
@@ -199,6 +200,9 @@ class LabelShiftResult(Result):
         releases.
     calibration_test : HausmanTest or None
         MLLS: do the source's labels agree with the (calibrated) probabilities?
+    labelled : LabelledShares or None
+        Labels of some target rows, which `solution`, `covariance` and intervals use;
+        `moments` is then that of the other target rows.
     notes : tuple of str
         What a reader of the numbers should know.
     guarantee : Guarantee or NoGuarantee
@@ -235,6 +239,7 @@ class LabelShiftResult(Result):
     shift_test: ShiftTest | None
     output_cells: OutputCells | None
     calibration_test: HausmanTest | None
+    labelled: LabelledShares | None
     notes: tuple[str, ...]
     guarantee: Guarantee | NoGuarantee
 
@@ -260,6 +265,7 @@ class LabelShiftResult(Result):
         "shift_test": part_or_none(ShiftTest),
         "output_cells": part_or_none(OutputCells),
         "calibration_test": part_or_none(HausmanTest, same="K"),
+        "labelled": part_or_none(LabelledShares, same="K"),
         "notes": several(text()),
         "guarantee": part(Guarantee, NoGuarantee),
     }
@@ -267,6 +273,9 @@ class LabelShiftResult(Result):
     def _validate_state(self) -> None:
         require(self.known or self.moments is not None, "a moment estimate")
         require(self.source_counts.sum() == self.n, "as many rows as classes have")
+        if self.labelled is not None:
+            others = 0 if self.moments is None else self.moments.m
+            require(self.labelled.r + others == self.m, "labels of the other rows")
         if self.samples is not None:
             shape = (len(self.samples.probs), len(self.samples.probs_target))
             require(shape == (self.n, self.m), "the rows that were counted")
@@ -276,9 +285,9 @@ class LabelShiftResult(Result):
         """Return what early files lack: counted anew if the rows are kept."""
         samples = fields["samples"]
         if samples is None:
-            return {"output_cells": None}
+            return {"output_cells": None, "labelled": None}
         of = samples.probs, samples.labels, samples.probs_target
-        return {"output_cells": count_cells(*of)}
+        return {"output_cells": count_cells(*of), "labelled": None}
 
     def __repr__(self) -> str:
         """Return one line."""
@@ -439,6 +448,9 @@ class LabelShiftResult(Result):
         progress = args.flag(progress, "progress")
         if self.known:
             return np.column_stack([self.label_weight, self.label_weight])
+        if self.labelled is not None and method not in options[:2]:
+            must = "'asymptotic' or 'finite-sample' for a fit with labels_target"
+            args.invalid("method", must, repr(method))
         if method == "finite-sample":
             if self.method == "MLLS":
                 must = "'asymptotic', 'bootstrap' or 'likelihood' for MLLS"
@@ -468,7 +480,8 @@ class LabelShiftResult(Result):
                 alpha,
             )
         assert self.moments is not None
-        return score_ends(self.moments, alpha)
+        beside = None if self.labelled is None else self.labelled.beside
+        return score_ends(self.moments, alpha, beside)
 
     def _resampled(
         self, n_boot: int, generator: np.random.Generator, n_jobs: int, progress: bool
@@ -517,8 +530,10 @@ class LabelShiftResult(Result):
             low, high = score_box(self.moments, delta).T
             return Box._unchecked(low, high, False, delta)
         assert self.confusion is not None
-        make = norm_region if self.confusion.soft else exact_region
-        return make(self.confusion, delta)
+        if self.confusion.soft:
+            return norm_region(self.confusion, delta)
+        counts = None if self.labelled is None else self.labelled.counts
+        return exact_region(self.confusion, delta, counts)
 
     def _prior_caps(self, delta: float) -> PriorCaps:
         """Return caps of the target's proportions, by the rows' predicted classes."""
@@ -709,8 +724,12 @@ class LabelShiftResult(Result):
         method, many = self._table_method(), len(self.classes) > _MANY_CLASSES
         if method == "finite-sample" and many and not self.known:
             assert self.confusion is not None
-            enclose = norm_region if self.confusion.soft else exact_enclosure
-            box = enclose(self.confusion, TABLE_ALPHA)
+            counts = None if self.labelled is None else self.labelled.counts
+            box = (
+                norm_region(self.confusion, TABLE_ALPHA)
+                if self.confusion.soft
+                else exact_enclosure(self.confusion, TABLE_ALPHA, counts)
+            )
             return np.column_stack([box.low, box.high])
         return self.confint(TABLE_ALPHA, method)
 
@@ -750,6 +769,17 @@ def _shift_test(
     return compare_means(samples.probs, samples.probs_target, generator, n_draws)
 
 
+def refuse_labelled(args: Arguments, given: LabelShiftResult, parameter: str) -> None:
+    """Refuse a fit with labels of target rows, where errors are carried further."""
+    if given.labelled is not None:
+        must = (
+            "an estimate without labels_target, or its label_weight, which is then "
+            "taken as known"
+        )
+        got = f"{given.method} with labels of {given.labelled.r} target rows"
+        args.invalid(parameter, must, got)
+
+
 def identified_weights(args: Arguments, given: Any) -> Any:
     """Return the weights of a result, or what else was given as `label_weight`.
 
@@ -757,6 +787,7 @@ def identified_weights(args: Arguments, given: Any) -> Any:
     """
     if not isinstance(given, LabelShiftResult):
         return given
+    refuse_labelled(args, given, "label_weight")
     if given.solution is None:
         must = (
             "weights, or a result that has them. rlls and mlls estimate them "

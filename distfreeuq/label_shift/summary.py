@@ -44,6 +44,11 @@ _NO_SHIFT = (
     "p-value too, and is not seen where it leaves the predictions' frequencies as they "
     "are."
 )
+_LABELS = (
+    "of some target rows, taken to be chosen at random: each class's share of them is "
+    "combined with the estimate from the other target rows, with estimated weights of "
+    "least variance. The tests and the condition number do not use them."
+)
 # The level at which a summary warns.
 _REFUTED = 0.01
 
@@ -83,6 +88,8 @@ def summarize_label_shift(result: LabelShiftResult) -> Summary:
             notes += _refuted(result.goodness_of_fit().p_value)
     if result.method == "MLLS":
         notes.insert(0, ("Weights", _LIKELIHOOD))
+    if result.labelled is not None:
+        notes.insert(0, ("Labels", _LABELS))
     return printing.summarize(
         _TITLES[result.method],
         _facts(result),
@@ -100,6 +107,13 @@ def _unseen(result: LabelShiftResult) -> str:
     return f"; nothing is taken for granted of {named}, of which there is no source row"
 
 
+def _labelled(result: LabelShiftResult) -> list[tuple[str, str]]:
+    """Return how many target rows have labels, if any has."""
+    if result.labelled is None:
+        return []
+    return [("Labelled target rows", str(result.labelled.r))]
+
+
 def _facts(result: LabelShiftResult) -> list[tuple[str, str]]:
     identified = result.solution is not None
     facts = [("Classes", str(len(result.classes)))]
@@ -110,6 +124,7 @@ def _facts(result: LabelShiftResult) -> list[tuple[str, str]]:
     facts += [
         ("Source rows n", str(result.n)),
         ("Target rows m", str(result.m)),
+        *_labelled(result),
         ("Effective sample size", ess),
         ("Largest / smallest weight", kappa),
         ("Condition number", number(result.condition_number, 2)),

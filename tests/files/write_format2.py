@@ -128,6 +128,9 @@ def results() -> dict[str, Any]:
         ),
         "bbse": bbse,
         "bbse-cells": bbse,
+        "bbse-labelled": dfu.bbse(
+            PROBS, LABELS, TARGET, labels_target=[0, 1, 2, *[None] * (len(TARGET) - 3)]
+        ),
         "bbse-soft": dfu.bbse(PROBS, LABELS, TARGET, soft=True),
         "rlls": dfu.rlls(PROBS, LABELS, TARGET),
         "rlls-many": dfu.rlls(*MANY),

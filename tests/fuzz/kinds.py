@@ -123,6 +123,14 @@ def labels_target(s: Sample) -> Argument:
     return _new_labels(s, s.m)
 
 
+def some_labels_target(s: Sample) -> Argument:
+    known = s.labels(s.m)
+    names = [k if s.classes is None else s.classes[k] for k in known]
+    share = s.r.choice((0.0, 0.1, 0.5, 0.9))
+    some = [name if s.r.random() < share else None for name in names]
+    return Argument(some, some)
+
+
 def _new_labels(s: Sample, n: int) -> Argument:
     numbers = s.labels(n)
     if s.classes is None or s.r.random() < 0.01:

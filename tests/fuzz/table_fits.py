@@ -113,7 +113,9 @@ FITS: dict[str, Entry] = {
     "plan": Entry(0.2, {"source_prior": optional(kinds.prior)}),
     "Margin": Entry(0.05),
     # label shift
-    "bbse": Entry(1.0, heavy=True),
+    "bbse": Entry(
+        1.0, {"labels_target": optional(kinds.some_labels_target)}, heavy=True
+    ),
     "rlls": Entry(1.0, heavy=True),
     "mlls": Entry(0.5, heavy=True),
     "label_weights": Entry(1.0),

@@ -33,6 +33,12 @@ def test_bbse():
     assert_matches("label_shift_bbse", str(dfu.bbse(*DATA, classes=NAMES)))
 
 
+def test_bbse_with_labels():
+    some = [NAMES[i % 3] if i < 40 else None for i in range(160)]
+    fit = dfu.bbse(*DATA, classes=NAMES, labels_target=some)
+    assert_matches("label_shift_bbse_with_labels", str(fit))
+
+
 def test_soft_bbse():
     fit = dfu.bbse(*DATA, classes=NAMES, soft=True)
     assert_matches("label_shift_soft_bbse", str(fit))

@@ -172,6 +172,11 @@ ENTRIES = (
         r"region\(delta\) holds all true weights at once",
         ("bbse-region", "bbse-cells", "bbse-ball"),
     ),
+    Entry(
+        r"each class's share of them is combined with the estimate from the other|"
+        r"The tests and the condition number do not use them",
+        ("weights-with-labels",),
+    ),
     Entry(r"it may be unbounded", ("bbse-ball",)),
     Entry(
         r"each by itself, asymptotic \((delta method|bootstrap|.*likelihood)",

@@ -110,6 +110,7 @@ PROVED = {
         "bbse-region"
     ],
     "bounded differences of mean vectors (theory page, 4.4)": ["bbse-ball"],
+    "shares of labels beside it (theory page, 4.15)": ["weights-with-labels"],
     "score intervals of the moment equations (theory page, 4.6)": ["mlls-intervals"],
     f"{D}, Thm 4.1": ["temperature-excess-risk"],
     f"{D}, Cor. 4.2 with the observed counts": ["class-excess-risk"],
@@ -266,6 +267,7 @@ def results():
     yield dfu.target_performance(PROBS, LABELS, TARGET, shift=WEIGHTS)
     some = np.where(np.arange(300) < 50, TARGET_LABELS, np.nan)
     yield dfu.target_performance(PROBS, LABELS, TARGET, labels_target=some)
+    yield dfu.bbse(PROBS, LABELS, TARGET, labels_target=some)
     yield metrics.reliability(ONE, HITS)
     yield metrics.isotonic_band(ONE, HITS)
     yield metrics.l2_ece_interval(ONE, HITS)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from distfreeuq._base.array_types import IntArray
 from distfreeuq.bounds import unchecked
 from distfreeuq.label_shift.class_matrix import ClassMatrix
 from distfreeuq.label_shift.confusion import Confusion
@@ -13,23 +14,44 @@ from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.linear_solution import invertibility, solve
 
 
-def exact_region(confusion: Confusion, delta: float) -> Polytope:
+def exact_region(
+    confusion: Confusion, delta: float, label_counts: IntArray | None = None
+) -> Polytope:
     """Return the Clopper-Pearson polytope: P(w inside) >= 1 - delta at every n and m.
 
-    Each of the K^2 + K cells has its interval at level delta / (K^2 + K).
+    Each of the K^2 + K cells has its interval at level delta / (K^2 + K). With counts
+    of labels of target rows there are 2 K more: p_k w_k = q_k for each class, of which
+    both p_k and q_k have an interval. All have the same part of delta, whatever the
+    samples have in common.
     """
     n_classes = confusion.target.size
-    each = delta / (n_classes * (n_classes + 1))
+    n_cells = n_classes * (n_classes + 1)
+    if label_counts is not None:
+        n_cells += 2 * n_classes
+    each = delta / n_cells
     lower, upper = unchecked.clopper_pearson(confusion.counts, confusion.n, each)
     mu_low, mu_high = unchecked.clopper_pearson(confusion.target, confusion.m, each)
+    if label_counts is not None:
+        by_label = confusion.joint.sum(axis=0)
+        r = int(label_counts.sum())
+        p_low, p_high = unchecked.clopper_pearson(by_label, confusion.n, each)
+        q_low, q_high = unchecked.clopper_pearson(label_counts, r, each)
+        lower = np.vstack([lower, np.diag(p_low)])
+        upper = np.vstack([upper, np.diag(p_high)])
+        mu_low, mu_high = np.append(mu_low, q_low), np.append(mu_high, q_high)
     return Polytope._unchecked(lower, upper, mu_low, mu_high, True, delta)
 
 
-def exact_enclosure(confusion: Confusion, delta: float) -> Box:
-    """Return a box around the Clopper-Pearson polytope, without programs."""
+def exact_enclosure(
+    confusion: Confusion, delta: float, label_counts: IntArray | None = None
+) -> Box:
+    """Return a box around the Clopper-Pearson polytope, without programs.
+
+    Labels of target rows are not used where few of many classes occur.
+    """
     joint = confusion.joint
     if not isinstance(joint, ClassMatrix):
-        return exact_region(confusion, delta).enclosure()
+        return exact_region(confusion, delta, label_counts).enclosure()
     # a class without source rows may have any weight, and several of them any share of
     # each prediction: no weight is bounded from below
     n_classes = confusion.target.size

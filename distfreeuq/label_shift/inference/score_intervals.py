@@ -17,6 +17,7 @@ import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
 from distfreeuq._numerics.quantiles import normal_margin
+from distfreeuq.label_shift.class_matrix import TakingPart
 from distfreeuq.label_shift.inference.moment_estimate import MomentEstimate
 from distfreeuq.label_shift.inference.scarce_classes import scarce_margins
 
@@ -26,27 +27,43 @@ from distfreeuq.label_shift.inference.scarce_classes import scarce_margins
 _UNSHOWN = 5.0
 
 
-def score_ends(estimate: MomentEstimate, alpha: float) -> FloatMatrix:
+def score_ends(
+    estimate: MomentEstimate, alpha: float, labelled: Labelled | None = None
+) -> FloatMatrix:
     """Return intervals (K, 2), each at level 1 - alpha in the limit.
 
     A class that is not told from others has [0, 1 / lower end of p_k], since q_k <= 1;
     one without source rows has [0, inf). What scarce classes may hide is added.
+    Labels of target rows beside those of the estimate are combined with it, and used
+    alone for a class that is not told from others.
     """
     estimate, taking_part = estimate.of_those_that_take_part()
     if taking_part.classes is not None:
-        low, high = _ends(estimate, alpha, unseen=True).T
+        if labelled is not None:
+            labelled = labelled.among(taking_part)
+        low, high = _ends(estimate, alpha, labelled, unseen=True).T
         ends = taking_part.vector(low), taking_part.vector(high, np.inf)
         return np.column_stack(ends)
-    return _ends(estimate, alpha, unseen=False)
+    return _ends(estimate, alpha, labelled, unseen=False)
 
 
-def _ends(estimate: MomentEstimate, alpha: float, unseen: bool) -> FloatMatrix:
+def _ends(
+    estimate: MomentEstimate, alpha: float, labelled: Labelled | None, unseen: bool
+) -> FloatMatrix:
     """Return the same of classes that take part; `unseen` if there are others."""
     z = normal_margin(alpha)
     told, here = _told(estimate, z), estimate.counts > 0
     p = np.where(here, estimate.source_prior, 1.0)
     low, high = _share_ends(estimate, z)
     below, above = scarce_margins(estimate, high, told, alpha, unseen)
+    if labelled is not None:
+        labelled = labelled.alone(~told)
+        low, high = _share_ends(estimate, z, labelled)
+        rest, told = 1.0 - labelled.weight, here
+        below, above = (
+            np.where(rest > 0.0, rest * np.where(rest > 0.0, margin, 0.0), 0.0)
+            for margin in (below, above)
+        )
     with np.errstate(invalid="ignore"):  # no end at all, and moved without an end
         low, high = np.maximum(np.nan_to_num(low - below), 0.0), high + above
     rarest = _wilson_low(estimate.counts, estimate.n, z)
@@ -75,6 +92,46 @@ def _told(estimate: MomentEstimate, z: float) -> BoolArray:
 
 
 @dataclass(frozen=True, slots=True)
+class Labelled:
+    """Labels of other target rows than those of the estimate.
+
+    Attributes
+    ----------
+    r : int
+        Labelled rows.
+    shares, weight : ndarray (K,)
+        Shares of the classes among them, and what these count for; the moment estimate
+        counts for the rest.
+    """
+
+    r: int
+    shares: FloatArray
+    weight: FloatArray
+
+    def among(self, taking_part: TakingPart) -> Labelled:
+        """Return the same of the classes that take part."""
+        few = taking_part.of(self.shares), taking_part.of(self.weight)
+        return Labelled(self.r, *few)
+
+    def alone(self, which: BoolArray) -> Labelled:
+        """Return the same with nothing but labels for some of the classes."""
+        return Labelled(self.r, self.shares, np.where(which, 1.0, self.weight))
+
+    def combined(self, prior: FloatArray) -> FloatArray:
+        """Return the combination with an estimate of the proportions."""
+        return (1.0 - self.weight) * prior + self.weight * self.shares
+
+    def with_noise(self, of_moments: _Quadratic) -> _Quadratic:
+        """Return the variance of the combination; a label's is c (1 - c)."""
+        rest, own = (1.0 - self.weight) ** 2, self.weight**2 / self.r
+        return _Quadratic(
+            two=rest * of_moments.two - own,
+            one=rest * of_moments.one + own,
+            zero=rest * of_moments.zero,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class _Quadratic:
     """two c^2 + one c + zero: the variance of q_k if class k's share is c."""
 
@@ -87,11 +144,16 @@ class _Quadratic:
         return (self.two * c + self.one) * c + self.zero
 
 
-def _share_ends(estimate: MomentEstimate, z: float) -> tuple[FloatArray, FloatArray]:
+def _share_ends(
+    estimate: MomentEstimate, z: float, labelled: Labelled | None = None
+) -> tuple[FloatArray, FloatArray]:
     """Return the ends (K,) of x p_k, before they are capped."""
     prior, n, m = estimate.prior, estimate.n, estimate.m
     here = estimate.counts > 0
-    q = np.where(here, estimate.feasible_prior, 0.0)
+    q, of_phi = np.where(here, estimate.feasible_prior, 0.0), prior
+    if labelled is not None:
+        prior = labelled.combined(prior)
+        q = np.where(here, labelled.combined(q), 0.0)
     p = np.where(here, estimate.source_prior, 1.0)
     rows = np.maximum(estimate.counts, 1.0)
     variance = np.asarray(estimate.class_variance)
@@ -107,6 +169,8 @@ def _share_ends(estimate: MomentEstimate, z: float) -> tuple[FloatArray, FloatAr
         one=(1.0 + own - spread) / m - 2.0 * others,
         zero=spread / m + others,
     )
+    if labelled is not None:
+        target_like = labelled.with_noise(target_like)
     of_labels = (1.0 - p) / (n * p)
     # given x, p_k is estimated by a mean of p_k and q_k / x
     share = _share_of(of_labels * q**2, target_like.at(q))
@@ -125,7 +189,7 @@ def _share_ends(estimate: MomentEstimate, z: float) -> tuple[FloatArray, FloatAr
     shown_by = np.divide(unshown @ (q**2 / rows), of_all, where=of_all > 0, out=0 * p)
     rate = np.maximum(rate, shown_by)
     seen = np.maximum(
-        estimate.target_variance + prior**2, spread * left + (1.0 + own) * q
+        estimate.target_variance + of_phi**2, spread * left + (1.0 + own) * q
     )
     pool = m * rate / (m * rate + 1.0)
     flat = pool * seen + (1.0 - pool) * spread
@@ -135,6 +199,8 @@ def _share_ends(estimate: MomentEstimate, z: float) -> tuple[FloatArray, FloatAr
         one=(tilt + 1.0 + own) / m + rate * (tilt - flat),
         zero=flat * (rate + 1.0 / m),
     )
+    if labelled is not None:
+        pooled = labelled.with_noise(pooled)
     # the noise of q_k against that of p_k is judged at the end that holds if p_k is
     # exact: at the estimate, what the source did not show would count for nothing
     known = np.zeros_like(q)

@@ -12,6 +12,7 @@ from distfreeuq.references import (
     GROUPS_BY_INPUTS,
     IID,
     LABEL_SHIFT,
+    LABELLED_AT_RANDOM,
     SETS_ASSESSED_ELSEWHERE,
     TRUE_LABEL_WEIGHT,
     TRUE_PRIORS,
@@ -20,7 +21,7 @@ from distfreeuq.references import (
     WEIGHT_BOUND,
 )
 
-AT_RANDOM = "labelled target rows chosen at random"
+AT_RANDOM = LABELLED_AT_RANDOM
 
 ESTIMATED, PRIORS, WEIGHTS, RATIOS, LEARNT = (
     "estimated",

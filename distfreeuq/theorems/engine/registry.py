@@ -65,6 +65,7 @@ FAMILIES = {
         "target-recall",
         "target-performance-labelled",
         "label-shift-fit-test",
+        "weights-with-labels",
     ),
     "binning": (
         "binning-bound",

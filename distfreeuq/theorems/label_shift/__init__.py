@@ -8,6 +8,7 @@ from distfreeuq.theorems.label_shift import (
     weight_estimates,
     weight_intervals,
     weight_regions,
+    weights_with_labels,
 )
 
 THEOREMS = (
@@ -18,4 +19,5 @@ THEOREMS = (
     *moment_intervals.THEOREMS,
     *carried_losses.THEOREMS,
     *mixture_tests.THEOREMS,
+    *weights_with_labels.THEOREMS,
 )

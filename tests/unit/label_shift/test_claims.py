@@ -47,8 +47,18 @@ MOMENTS = Claim(
     "score intervals of the moment equations (theory page, 4.6)",
     finite_sample=False,
 )
+WITH_LABELS = Claim(
+    CELLS.statement,
+    CELLS.kind,
+    (*BASICS, "labelled target rows chosen at random"),
+    f"{CELLS.by}; shares of labels beside it (theory page, 4.15)",
+)
 TABLE = {
     "bbse": (lambda d: dfu.bbse(*d), CELLS),
+    "bbse, labels": (
+        lambda d: dfu.bbse(*d, labels_target=[0, 1, *[None] * (len(d[2]) - 2)]),
+        WITH_LABELS,
+    ),
     "soft bbse": (lambda d: dfu.bbse(*d, soft=True), BALL),
     "rlls": (lambda d: dfu.rlls(*d), CELLS),
     "soft rlls": (lambda d: dfu.rlls(*d, soft=True), BALL),
