@@ -202,7 +202,7 @@ def test_intervals_that_do_not_know_of_labels_are_refused(fit, method):
         lambda d, fit: dfu.label_shift_conformal(*d[:2], fit, confidence=0.9),
         lambda d, fit: dfu.prediction_sets(*d[:2], shift=fit),
         lambda d, fit: dfu.target_performance(*d[:3], shift=fit),
-        lambda d, fit: dfu.histogram_binning(*d[:2], label_weight=fit),
+        lambda d, fit: dfu.histogram_binning(*d[:2]).under_label_shift(fit),
     ],
 )
 def test_what_carries_errors_further_refuses_it(data, fit, use):
