@@ -134,7 +134,8 @@ def test_early_files_have_the_test_where_they_kept_rows(tmp_path):
     fit = dfu.mlls(PROBS, LABELS, TARGET)
     added = dfu.LabelShiftResult._added({"samples": fit.samples})
     np.testing.assert_array_equal(added["output_cells"].source, fit.output_cells.source)
-    assert dfu.LabelShiftResult._added({"samples": None}) == {"output_cells": None}
+    added = dfu.LabelShiftResult._added({"samples": None})
+    assert added == {"output_cells": None, "labelled": None}
     fit.save(tmp_path / "fit.npz")
     assert dfu.load(tmp_path / "fit.npz").goodness_of_fit() == fit.goodness_of_fit()
 
