@@ -48,7 +48,7 @@ from distfreeuq.label_shift.inference.moment_estimate import (
     moments_of_predictions,
 )
 from distfreeuq.label_shift.inference.shift_test import compare_counts, compare_means
-from distfreeuq.label_shift.labelled_shares import labelled_shares, with_shares
+from distfreeuq.label_shift.labelled_shares import weigh_labels, with_shares
 from distfreeuq.label_shift.linear_solution import (
     Invertibility,
     invertibility,
@@ -333,7 +333,7 @@ def fit_confusion(
         raw = regularized_weights(confusion, regularization)
     labelled = None
     if data.label_counts is not None:
-        labelled = labelled_shares(data.label_counts, moments_of_counts(solved))
+        labelled = weigh_labels(data.label_counts, moments_of_counts(solved))
         if raw is not None:
             rest = 1.0 - labelled.weight
             raw = rest * raw + labelled.weight * labelled.shares / prior

@@ -72,7 +72,7 @@ class LabelledShares:
         return Labelled(self.r, self.shares, self.weight)
 
 
-def labelled_shares(counts: IntArray, moments: MomentEstimate) -> LabelledShares:
+def weigh_labels(counts: IntArray, moments: MomentEstimate) -> LabelledShares:
     """Return the shares with the weights of least variance.
 
     The variances are at proportions between both estimates, with one more labelled row

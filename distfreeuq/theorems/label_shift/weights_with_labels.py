@@ -11,7 +11,7 @@ from distfreeuq.label_shift.confusion import hard_confusion
 from distfreeuq.label_shift.inference.finite_sample_regions import exact_region
 from distfreeuq.label_shift.inference.moment_estimate import moments_of_counts
 from distfreeuq.label_shift.inference.score_intervals import score_ends
-from distfreeuq.label_shift.labelled_shares import labelled_shares
+from distfreeuq.label_shift.labelled_shares import weigh_labels
 from distfreeuq.references import LABELLED_AT_RANDOM
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
@@ -51,7 +51,7 @@ def intervals(
         counts = np.bincount(truth[chosen], minlength=3)
         others = new[~chosen] if apart else new
         moments = moments_of_counts(hard_confusion(said, labels, others, 3))
-        labelled = labelled_shares(counts, moments)
+        labelled = weigh_labels(counts, moments)
         low, high = score_ends(moments, alpha, labelled.beside).T
         table[i] = (low <= WEIGHT) & (high >= WEIGHT)
     return {f"holds weight {k}": table[:, k] for k in range(3)}

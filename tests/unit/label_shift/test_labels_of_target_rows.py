@@ -12,7 +12,7 @@ from distfreeuq.label_shift.confusion import hard_confusion
 from distfreeuq.label_shift.inference.delta_method import hard_covariance
 from distfreeuq.label_shift.inference.moment_estimate import moments_of_counts
 from distfreeuq.label_shift.inference.score_intervals import score_ends
-from distfreeuq.label_shift.labelled_shares import labelled_shares, with_shares
+from distfreeuq.label_shift.labelled_shares import weigh_labels, with_shares
 from distfreeuq.label_shift.linear_solution import solve
 from distfreeuq.theorems.label_shift.carried_losses import P, Q, rows
 
@@ -59,7 +59,7 @@ def test_weights_of_least_variance_by_hand():
     said = np.repeat([0, 1], 5000)
     confusion = hard_confusion(said, said, np.repeat([0, 1], 150), 2)
     moments = moments_of_counts(confusion)
-    found = labelled_shares(np.array([50, 50]), moments)
+    found = weigh_labels(np.array([50, 50]), moments)
     assert found.weight == pytest.approx([0.25, 0.25], abs=0.002)
 
 
@@ -83,7 +83,7 @@ def test_the_covariance_is_that_of_simulations():
         new, truth = rows(rng, 1500, Q)
         confusion = hard_confusion(said, labels, new[150:], 3)
         moments = moments_of_counts(confusion)
-        found = labelled_shares(np.bincount(truth[:150], minlength=3), moments)
+        found = weigh_labels(np.bincount(truth[:150], minlength=3), moments)
         p, alone = moments.source_prior, solve(confusion)
         raw = (1 - found.weight) * alone + found.weight * found.shares / p
         drawn.append(raw)
@@ -101,7 +101,7 @@ def test_a_class_that_is_not_told_has_the_interval_of_its_labels():
     labels = rng.integers(2, size=100_000)
     said = rng.integers(2, size=100_000)
     moments = moments_of_counts(hard_confusion(said, labels, said[:500], 2))
-    found = labelled_shares(np.array([10, 30]), moments)
+    found = weigh_labels(np.array([10, 30]), moments)
     low, high = score_ends(moments, 0.05, found.beside).T
     # statsmodels.stats.proportion.proportion_confint(10, 40, method="wilson")
     assert low[0] * moments.source_prior[0] == pytest.approx(0.14187, abs=2e-3)
