@@ -390,7 +390,9 @@ def fit_confusion(
         output_cells=data.output_cells,
         calibration_test=None,
         labelled=labelled,
-        notes=tuple(_notes(confusion, shape, raw, counts, classes)),
+        notes=tuple(
+            _notes(confusion, shape, raw, counts, classes, labelled is not None)
+        ),
         guarantee=(
             guarantees.norm_ball()
             if soft
@@ -405,6 +407,7 @@ def _notes(
     raw: FloatArray | None,
     counts: IntArray,
     classes: Classes,
+    labelled: bool,
 ) -> list[str]:
     """Return what a reader of the weights should know."""
     notes = []
@@ -415,10 +418,18 @@ def _notes(
             f"so that the weights are not identified: {rests}."
         )
     elif shape.weak:
+        doubtful, others = (
+            "asymptotic and bootstrap",
+            ("The methods 'finite-sample' and 'anderson-rubin' do not invert it."),
+        )
+        if labelled:
+            doubtful, others = (
+                "asymptotic",
+                ("The method 'finite-sample' does not invert it."),
+            )
         notes.append(
             "The confusion matrix is nearly singular, within its sampling noise: "
-            "asymptotic and bootstrap intervals are not to be trusted. The methods "
-            "'finite-sample' and 'anderson-rubin' do not invert it."
+            f"{doubtful} intervals are not to be trusted. {others}"
         )
     absent = np.flatnonzero((counts == 0) & (confusion.target > 0))
     if absent.size:

@@ -345,6 +345,8 @@ class LabelShiftResult(Result):
                 "(rlls and mlls estimate some nevertheless; region() still holds, and "
                 "so does label_shift_conformal with robust=True)"
             )
+            if self.labelled is not None:
+                must = "of predictions that tell the classes apart (region() holds)"
             Arguments("bbse").invalid("probs", must, "a singular confusion matrix")
         return self.solution
 

@@ -194,7 +194,8 @@ ENTRIES = (
     Entry(r"they rest on the regulariser|The target is predicted to hold", reason=NONE),
     Entry(r"so that the weights are not identified", reason=NONE),
     Entry(
-        r"The methods 'finite-sample' and 'anderson-rubin' do not invert",
+        r"The methods 'finite-sample' and 'anderson-rubin' do not invert|"
+        r"The method 'finite-sample' does not invert",
         ("bbse-region", "anderson-rubin"),
     ),
     Entry(r"no weight can be estimated, and it was set to zero", reason=NONE),

@@ -148,6 +148,19 @@ def test_labels_count_where_predictions_say_nothing():
         assert ((low <= truth) & (truth <= high)).all()
         assert high[2] < 1 / P[2]
     assert str(fit.summary())
+    with pytest.raises(InputError, match=r"tell the classes apart \(region\(\) holds"):
+        _ = fit.label_weight
+
+
+def test_a_doubtful_fit_recommends_no_interval_that_it_refuses():
+    rng = np.random.default_rng(0)
+    said, labels, new = rng.integers(2, size=(3, 200))
+    data = np.eye(2)[said], labels, np.eye(2)[new]
+    some = [0, 1, *[None] * 198]
+    notes = dfu.bbse(*data, labels_target=some).notes
+    assert any("nearly singular" in note for note in notes)
+    assert not any("anderson" in note or "bootstrap" in note for note in notes)
+    assert any("anderson" in note for note in dfu.bbse(*data).notes)
 
 
 def test_without_any_label_it_is_the_fit_without(data):
