@@ -260,6 +260,7 @@ def probability_that_a_bin_misses(
     return failing
 
 
+@pytest.mark.slow
 def test_all_bins_at_own_edges_of_discrete_scores(binned):
     """Whichever shared edges have a bin, if that depends on counts alone."""
     assert_holds(

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from distfreeuq.conformal.under_label_shift.capped_priors import (
@@ -139,6 +140,7 @@ def fails_too_often(factor: float) -> Callable[[Case], bool]:
     return violates
 
 
+@pytest.mark.slow
 def test_the_threshold_for_the_draw_at_hand():
     assert_holds(MANY_ROWS, fails_too_often(1.0), 120)
 
@@ -171,6 +173,7 @@ def leaves_out_too_much(factor: float) -> Callable[[Case], bool]:
     return violates
 
 
+@pytest.mark.slow
 def test_a_common_share_for_the_draw_at_hand():
     assert_holds(MANY_ROWS, leaves_out_too_much(1.0), 120)
 
