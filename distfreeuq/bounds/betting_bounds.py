@@ -299,19 +299,20 @@ class _Bets:
         much of zeros and ones of mean p as can be made: n KL(p, q). Newton's method
         from above, where the entropy is convex and increasing.
         """
-        odds = q[:, None]
+        most = 1.0 - 2.0**-52  # any bets are valid, and those of q = 1 have no logarithm
+        odds = np.minimum(q[:, None], most)
         certain = -np.log(odds) <= self._entropy
         entropy = np.where(certain, 0.0, self._entropy)
         p = np.minimum(
             odds + np.sqrt(entropy / 2.0),
             odds + entropy + np.sqrt(entropy * (entropy + 2.0 * odds)),
         )
-        p = np.minimum(p, 1.0 - 2.0**-52)
-        p = np.where(certain, (1.0 + odds) / 2.0, p)
+        p = np.minimum(np.where(certain, (1.0 + odds) / 2.0, p), most)
         for _ in range(_NEWTON_STEPS):
             slope = np.log(p / odds) - np.log1p(-p) + np.log1p(-odds)
             distance = special.rel_entr(p, odds) + special.rel_entr(1.0 - p, 1.0 - odds)
-            p = np.maximum(p - (distance - entropy) / slope, odds * (1.0 + 1e-12))
+            nearer = p - (distance - entropy) / np.maximum(slope, 1e-300)
+            p = np.clip(nearer, np.minimum(odds * (1.0 + 1e-12), most), most)
         bet = np.where(certain, 1.0, (p - odds) / (1.0 - odds))
         return np.clip(bet, 0.0, _LARGEST_BET)
 
