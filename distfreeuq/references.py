@@ -174,6 +174,18 @@ DELONG_1988 = _cite(
     volume="44",
     pages="837--845",
 )
+DIMITRIADIS_2023 = _cite(
+    "Dimitriadis, Duembgen, Henzi, Puke & Ziegel (2023)",
+    "article",
+    author=(
+        'Dimitriadis, Timo and D{\\"u}mbgen, Lutz and Henzi, Alexander and Puke, '
+        "Marius and Ziegel, Johanna"
+    ),
+    title="Honest calibration assessment for binary outcome predictions",
+    journal="Biometrika",
+    volume="110",
+    pages="663--680",
+)
 DING_2023 = _cite(
     "Ding, Angelopoulos, Bates, Jordan & Tibshirani (2023)",
     "inproceedings",
@@ -258,18 +270,6 @@ HUBER_1967 = _cite(
     ),
     volume="1",
     pages="221--233",
-)
-DIMITRIADIS_2023 = _cite(
-    "Dimitriadis, Duembgen, Henzi, Puke & Ziegel (2023)",
-    "article",
-    author=(
-        'Dimitriadis, Timo and D{\\"u}mbgen, Lutz and Henzi, Alexander and Puke, '
-        "Marius and Ziegel, Johanna"
-    ),
-    title="Honest calibration assessment for binary outcome predictions",
-    journal="Biometrika",
-    volume="110",
-    pages="663--680",
 )
 KUMAR_2019 = _cite(
     "Kumar, Liang & Ma (2019)",
@@ -400,6 +400,15 @@ SHI_2024 = _cite(
     ),
     booktitle="Advances in Neural Information Processing Systems",
     volume="37",
+)
+SUGIYAMA_2007 = _cite(
+    "Sugiyama, Krauledat & Mueller (2007)",
+    "article",
+    author='Sugiyama, Masashi and Krauledat, Matthias and M{\\"u}ller, Klaus-Robert',
+    title="Covariate shift adaptation by importance weighted cross validation",
+    journal="Journal of Machine Learning Research",
+    volume="8",
+    pages="985--1005",
 )
 TIBSHIRANI_2019 = _cite(
     "Tibshirani, Barber, Candes & Ramdas (2019)",

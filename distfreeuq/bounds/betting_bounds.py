@@ -299,7 +299,9 @@ class _Bets:
         much of zeros and ones of mean p as can be made: n KL(p, q). Newton's method
         from above, where the entropy is convex and increasing.
         """
-        most = 1.0 - 2.0**-52  # any bets are valid, and those of q = 1 have no logarithm
+        most = (
+            1.0 - 2.0**-52
+        )  # any bets are valid, and those of q = 1 have no logarithm
         odds = np.minimum(q[:, None], most)
         certain = -np.log(odds) <= self._entropy
         entropy = np.where(certain, 0.0, self._entropy)

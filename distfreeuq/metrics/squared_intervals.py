@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import special
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix
@@ -124,7 +124,7 @@ def l2_ece_interval(
 
 def deviation_budget(n_bins: int, alpha: float) -> float:
     """Return what the sum over bins of n kl exceeds with probability alpha at most."""
-    return float(n_bins * math.log(2.0) + stats.gamma.isf(alpha, n_bins))
+    return float(n_bins * math.log(2.0) + special.gammainccinv(n_bins, alpha))
 
 
 def error_within(
@@ -153,6 +153,8 @@ def error_within(
 
 def least(function: Callable[[float], float]) -> float:
     """Return the smallest value of a function of a multiplier's logarithm."""
+    from scipy import optimize
+
     found = optimize.minimize_scalar(
         function, bounds=(_SMALLEST, _LARGEST), method="bounded"
     )

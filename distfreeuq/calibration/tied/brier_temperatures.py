@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq.calibration.inverse_temperature import LossInAlpha, solve_increasing
@@ -202,4 +201,6 @@ def _solve_shared(
     left, right = float(grid[below]), float(grid[above])
     if not slope(left) < 0.0 < slope(right):
         return start
+    from scipy.optimize import brentq
+
     return float(brentq(slope, left, right, xtol=1e-15 * right, rtol=1e-14))

@@ -12,7 +12,12 @@ from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, Int
 from distfreeuq.covariate_shift.choosing.weighted_cross_validation import (
     choose_calibration,
 )
-from distfreeuq.references import COVARIATE_SHIFT, INPUTS_OVERLAP, TRUE_DENSITY_RATIO
+from distfreeuq.references import (
+    COVARIATE_SHIFT,
+    INPUTS_OVERLAP,
+    SUGIYAMA_2007,
+    TRUE_DENSITY_RATIO,
+)
 from distfreeuq.theorems.covariate_shift.weighted_fits import ROWS
 from distfreeuq.theorems.covariate_shift.weighted_losses import FAMILY, never
 from distfreeuq.theorems.draws.finite_shift import SAME, FiniteShift
@@ -94,7 +99,7 @@ def expected_scores(
 UNBIASED = Theorem(
     name="weighted-cross-validation",
     title="Weighted cross-validation is unbiased for the target's loss",
-    reference="theory page, 6.9; Sugiyama, Krauledat and Mueller (2007), section 3",
+    reference=f"{SUGIYAMA_2007}, section 3 (theory page, 6.9)",
     statement=(
         "The expected mean of w(x) times the loss of fits without the row's fold is "
         "E_q of the loss of fits to all folds but one, for every calibrator and with "
