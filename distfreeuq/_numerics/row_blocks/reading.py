@@ -10,7 +10,7 @@ import numpy as np
 from distfreeuq._base import class_labels
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import Classes
-from distfreeuq._base.arrays import as_array, describe
+from distfreeuq._base.arrays import NotAnArray, as_array, describe
 from distfreeuq._numerics.row_blocks.block import Block, make_block
 from distfreeuq._numerics.row_blocks.dask_rows import DaskRows, columns_of, is_dask
 from distfreeuq._numerics.row_blocks.iterated import IteratedRows, refuse_iterator
@@ -134,7 +134,11 @@ class RowBlocks:
         """Return the names of the columns, if they have any, and their number."""
         value = self._first[self.parameter]
         if not is_dask(value):
-            array = as_array(value) if not hasattr(value, "shape") else value
+            try:
+                array = as_array(value) if not hasattr(value, "shape") else value
+            except NotAnArray as error:
+                must = "blocks of rows, each an array"
+                self._args.invalid(self.parameter, must, f"{error} in the first")
             n = 2 if array.ndim < 2 else int(array.shape[1])
             return class_labels.column_names(self._args, value, self.parameter), n
         if value.ndim > 2 or (value.ndim == 2 and value.shape[1] != value.shape[1]):

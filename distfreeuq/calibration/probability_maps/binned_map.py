@@ -52,7 +52,7 @@ class BinnedResult(CalibrationResult):
     >>> fit = dfu.groupwise_calibration(
     ...     "binning", probs, labels, groups=site, n_bins=2)
     >>> fit.fits[0]
-    <BinnedResult bins=2 n=20 K=2>
+    <BinnedResult bins=3 n=20 K=2>
     """
 
     binning: BinningResult

@@ -9,7 +9,7 @@ import numpy as np
 from distfreeuq._base.array_types import BoolArray
 from distfreeuq.conformal.split_sets import split_conformal
 from distfreeuq.references import BLOCKS_IID, SETS_ASSESSED_ELSEWHERE, WAUDBY_SMITH_2024
-from distfreeuq.theorems.conformal.split_coverage import FAMILY
+from distfreeuq.theorems.assessment.metric_tables import FAMILY
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 

@@ -207,6 +207,7 @@ WORDING = {
     "SPLIT_AT_RANDOM": "the rows were split at random",
     "PRIOR_ELSEWHERE": "the class proportions of the score were chosen without these "
     "rows",
+    "LABELLED_AT_RANDOM": "labelled target rows chosen at random",
     "BLOCKS_IID": "blocks i.i.d., their rows dependent in any way",
     "EDGES_CHOSEN_ELSEWHERE": "the edges given were chosen without these rows",
     "OWN_SCORE": "the score given is a fixed function of a row, its label and its "
