@@ -11,11 +11,11 @@ from distfreeuq.theorems.assessment import (
 )
 
 THEOREMS = (
-    *block_coverage.THEOREMS,
     *metric_tables.THEOREMS,
     *calibration_on_target.THEOREMS,
     *isotonic_bands.THEOREMS,
     *squared_errors.THEOREMS,
     *printed_intervals.THEOREMS,
     *bootstrap_intervals.THEOREMS,
+    *block_coverage.THEOREMS,
 )

@@ -107,7 +107,6 @@ FAMILIES = {
         "weighted-cross-validation",
     ),
     "assessment": (
-        "block-coverage",
         "debiased-ece",
         "calibration-test",
         "reliability-intervals",
@@ -121,6 +120,7 @@ FAMILIES = {
         "verdict-error",
         "assessed-accuracy",
         "bootstrap-intervals",
+        "block-coverage",
     ),
     "monitoring": (
         "stream-p-values",
