@@ -1,8 +1,11 @@
 """Order statistics: weighted quantiles by selection (weighted_select.h), and all of them
-in order (score_order.h)."""
+in order (score_order.h), very many with their labels (labelled_order.h)."""
 
+from cython.parallel cimport prange
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int64_t
+
+from _common cimport begin_watch, ctrl_c, end_watch, is_pressed
 
 
 cdef extern from "weighted_select.h" nogil:
@@ -33,6 +36,57 @@ cdef extern from "weighted_select.h" nogil:
 cdef extern from "score_order.h" nogil:
     int sort_scores(
         const double *values, ptrdiff_t n, double *sorted_values, int64_t *order)
+
+
+cdef extern from "labelled_order.h" nogil:
+    ctypedef struct labelled:
+        double *values
+        unsigned char *labels
+        int width
+
+    void deal_labelled(
+        labelled source, labelled dealt, ptrdiff_t n, ptrdiff_t n_cells, int64_t *stop)
+    int sort_labelled(labelled x, ptrdiff_t n)
+
+
+def _sort_labelled(
+    const double[::1] values,
+    const unsigned char[::1] labels,
+    int64_t[::1] stop,
+    double[::1] sorted_values,
+    unsigned char[::1] sorted_labels,
+    int threads,
+):
+    """The values in ascending order with their labels; equal ones stay in theirs.
+
+    `labels` are the bytes of numbers of 1, 2, 4 or 8 bytes. `stop` is scratch, two
+    numbers for each cell into which the values are dealt.
+    """
+    cdef ptrdiff_t n = values.shape[0], n_cells = stop.shape[0] // 2, k
+    cdef int failed = 0
+    cdef labelled source, dealt
+    if n == 0:
+        return
+    source.values = <double *> &values[0]  # which is only read
+    source.labels = <unsigned char *> &labels[0]
+    dealt.values, dealt.labels = &sorted_values[0], &sorted_labels[0]
+    source.width = dealt.width = <int> (labels.shape[0] // n)
+    cdef ctrl_c watch = begin_watch()
+    with nogil:
+        deal_labelled(source, dealt, n, n_cells, &stop[0])
+    for k in prange(n_cells, nogil=True, num_threads=threads, schedule="dynamic"):
+        if not is_pressed(&watch):
+            failed += _sort_cell(dealt, &stop[0], k)
+    end_watch(&watch)
+    if failed:
+        raise MemoryError("no memory to sort scores")
+
+
+cdef inline int _sort_cell(labelled dealt, const int64_t *stop, ptrdiff_t k) noexcept nogil:
+    cdef ptrdiff_t first = stop[k - 1] if k > 0 else 0
+    dealt.values += first
+    dealt.labels += first * dealt.width
+    return sort_labelled(dealt, stop[k] - first)
 
 
 def _sort_scores(const double[::1] values, double[::1] sorted_values, int64_t[::1] order):

@@ -113,6 +113,12 @@ def sort_scores(values: FloatArray) -> tuple[FloatArray, IntArray]:
     return values[order], order
 
 
+def sort_labelled(values: FloatArray, labels: IntArray) -> tuple[FloatArray, IntArray]:
+    """Return the values in ascending order, and the labels that they had."""
+    ascending, order = sort_scores(values)
+    return ascending, labels[order]
+
+
 def scaled_mass(weights: FloatArray, scale: float) -> float:
     """Return the sum of the weights over the scale, correctly rounded."""
     return math.fsum(weights / scale)

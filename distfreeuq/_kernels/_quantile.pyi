@@ -1,7 +1,18 @@
+import numpy as np
+import numpy.typing as npt
+
 from distfreeuq._base.array_types import FloatArray, IntArray
 
 def _sort_scores(
     values: FloatArray, sorted_values: FloatArray, order: IntArray
+) -> None: ...
+def _sort_labelled(
+    values: FloatArray,
+    labels: npt.NDArray[np.uint8],
+    stop: IntArray,
+    sorted_values: FloatArray,
+    sorted_labels: npt.NDArray[np.uint8],
+    threads: int,
 ) -> None: ...
 def _scaled_mass(weights: FloatArray, scale: float) -> float: ...
 def _select_quantiles(

@@ -4,15 +4,21 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
 from distfreeuq._base.arguments import LARGEST, SMALLEST, Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, IntArray
 from distfreeuq._base.arrays import is_single
 from distfreeuq._kernels import _quantile
+from distfreeuq._kernels.threads import threads_for
+
+LabelArray = npt.NDArray[np.integer[Any]]
 
 SLACK = 1e-12
 """Mass counts as enough from ``level * total - SLACK * total`` on."""
+_VALUES_OF_CELL, _MOST_CELLS = 1 << 14, 1 << 12
+"""Values that are sorted at once, in the cache. (At 2^17: 27 -> 33 ns each.)"""
 
 
 def normal_margin(alpha: float) -> float:
@@ -67,6 +73,29 @@ def in_order(values: FloatArray) -> tuple[FloatArray, IntArray]:
     out, order = np.empty(values.size), np.empty(values.size, dtype=np.int64)
     _quantile._sort_scores(values, out, order)
     return out, order
+
+
+def in_order_with_labels(
+    values: FloatArray, labels: LabelArray
+) -> tuple[FloatArray, LabelArray]:
+    """Return the values in ascending order, and their labels; equal ones as they stood.
+
+    It is `in_order` without the places, for very many values: their labels take the
+    bytes that they have, and the room is what comes in and what goes out.
+    """
+    n = values.size
+    values, labels = np.ascontiguousarray(values), np.ascontiguousarray(labels)
+    n_cells = min(max(n // _VALUES_OF_CELL, 1), _MOST_CELLS)
+    out, sorted_labels = np.empty(n), np.empty_like(labels)
+    _quantile._sort_labelled(
+        values,
+        labels.view(np.uint8),
+        np.empty(2 * n_cells, dtype=np.int64),
+        out,
+        sorted_labels.view(np.uint8),
+        threads_for(n),
+    )
+    return out, sorted_labels
 
 
 def smallest_order_statistic(values: FloatArray, rank: int) -> float:

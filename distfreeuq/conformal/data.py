@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,7 +29,11 @@ from distfreeuq._base.row_uniforms import (
 )
 from distfreeuq._base.tallied import Tallied, find_part
 from distfreeuq._base.user_warnings import warn_user
-from distfreeuq._numerics.quantiles import in_order
+from distfreeuq._numerics.quantiles import (
+    LabelArray,
+    in_order,
+    in_order_with_labels,
+)
 from distfreeuq._numerics.row_blocks import Block, RowBlocks, read_blocks
 from distfreeuq.conformal.nonconformity import as_score, true_label_scores
 from distfreeuq.conformal.scores.nested_score import NestedScore, ScoreLike
@@ -42,6 +46,13 @@ from distfreeuq.references import (
     SEED_ELSEWHERE,
 )
 
+Kept = Literal["scores", "labels", "order"]
+"""What a fit needs of ascending scores: them alone, or labels too, or rows as well."""
+_MANY = 1 << 17
+"""Scores from which on it pays to sort no more beside them than is needed."""
+_NONE = np.empty(0, dtype=np.int64)
+_AT_ONCE = 1 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class CalibrationScores:
@@ -51,13 +62,16 @@ class CalibrationScores:
     ----------
     scores : ndarray (n,)
         Ascending.
-    labels : ndarray (n,)
+    counts : ndarray (K,)
+        Calibration rows by class.
+    labels : ndarray (n,), or (0,) where the fit has no use for them
         Column numbers of the scores' labels, in the same order.
-    order : ndarray (n,)
+    order : ndarray (n,), or (0,) likewise
         The user's row of each score.
     """
 
     scores: FloatArray
+    counts: IntArray
     labels: IntArray
     order: IntArray
     classes: Classes
@@ -72,21 +86,18 @@ class CalibrationScores:
         return int(self.scores.size)
 
     @property
-    def counts(self) -> IntArray:
-        """Calibration rows by class, shape (K,)."""
-        return np.bincount(self.labels, minlength=len(self.classes))
-
-    @property
     def tied(self) -> bool:
         """Whether two calibration scores are equal, so that they are not continuous."""
         return bool((self.scores[1:] == self.scores[:-1]).any())
 
     def some(self, which: BoolArray) -> CalibrationScores:
         """Return the scores of some of the rows, in the same order."""
+        labels = self.labels[which]
         return replace(
             self,
             scores=self.scores[which],
-            labels=self.labels[which],
+            counts=np.bincount(labels, minlength=len(self.classes)),
+            labels=labels,
             order=self.order[which],
         )
 
@@ -144,13 +155,14 @@ def calibration_scores(
     classes: Any,
     rng: RandomState,
     ids: Any,
+    kept: Kept = "order",
 ) -> CalibrationScores:
     """Check the user's arguments and score the calibration rows."""
     rows = {"probs": probs, "labels": labels, "ids": ids}
     blocks = read_blocks(args, rows)
     if blocks is not None:
         return _scores_of_blocks(
-            args, blocks, score, randomized, never_empty, classes, rng
+            args, blocks, score, randomized, never_empty, classes, rng, kept
         )
     arrays: Any = probs, labels
     unchecked, names = args.unchecked_probs(arrays[0], classes=classes)
@@ -160,18 +172,48 @@ def calibration_scores(
     randomized = args.flag(randomized, "randomized") and chosen.uses_uniforms
     never_empty = args.flag(never_empty, "never_empty")
     uniforms, row_key = fit_uniforms(args, unchecked.matrix, rng, ids, randomized)
-    scores = true_label_scores(chosen, unchecked, codes, uniforms)
-    ascending, order = in_order(scores)
+    scored = [true_label_scores(chosen, unchecked, codes, uniforms), codes]
+    del uniforms, codes
     return CalibrationScores(
-        scores=ascending,
-        labels=codes[order],
-        order=order,
+        *_arranged(scored, len(names), chosen, kept),
         classes=names,
         score=chosen,
         randomized=randomized,
         never_empty=never_empty,
         row_key=row_key,
     )
+
+
+def _arranged(
+    scored: list[Any],
+    n_classes: int,
+    score: NestedScore,
+    kept: Kept,
+) -> tuple[FloatArray, IntArray, IntArray, IntArray]:
+    """Return ascending scores, rows by class, and labels and order if they are kept.
+
+    `scored` are new arrays, of scores and of labels. They are taken out of the list, so
+    that none but this function holds them: where many are sorted, they may then go.
+    """
+    labels: LabelArray = scored.pop()
+    scores: FloatArray = scored.pop()
+    counts = _count(labels, n_classes)
+    if kept == "order" or scores.size < _MANY:
+        ascending, order = in_order(scores)
+        return ascending, counts, labels[order].astype(np.int64, copy=False), order
+    if kept == "scores" and score.compiled:  # of which no score is -0
+        scores.sort()
+        return scores, counts, _NONE, _NONE
+    scores, labels = in_order_with_labels(scores, labels)
+    return scores, counts, labels.astype(np.int64, copy=False), _NONE
+
+
+def _count(labels: LabelArray, n_classes: int) -> IntArray:
+    """Return the rows of each class; labels are made int64 some at a time."""
+    counts = np.zeros(n_classes, dtype=np.int64)
+    for start in range(0, labels.size, _AT_ONCE):
+        counts += np.bincount(labels[start : start + _AT_ONCE], minlength=n_classes)
+    return counts
 
 
 def _scores_of_blocks(
@@ -182,6 +224,7 @@ def _scores_of_blocks(
     never_empty: bool,
     classes: Any,
     rng: RandomState,
+    kept: Kept,
 ) -> CalibrationScores:
     """Return the scores of rows that come in blocks, in the order of the rows."""
     names = blocks.classes(classes)
@@ -192,15 +235,9 @@ def _scores_of_blocks(
     randomized = args.flag(randomized, "randomized") and chosen.uses_uniforms
     never_empty = args.flag(never_empty, "never_empty")
     key = key_of_blocks(args, blocks, rng) if randomized else None
-    found = blocks.map(partial(_score_block, chosen, names, randomized, key, rng))
-    scores = np.concatenate([own for own, _ in found])
-    labels = np.concatenate([own for _, own in found])
-    found.clear()
-    ascending, order = in_order(scores)
+    make = partial(_score_block, chosen, names, randomized, key, rng)
     return CalibrationScores(
-        scores=ascending,
-        labels=labels[order].astype(np.int64),
-        order=order,
+        *_arranged(list(blocks.joined(make)), len(names), chosen, kept),
         classes=names,
         score=chosen,
         randomized=randomized,
@@ -224,13 +261,13 @@ def key_of_blocks(
 
 
 def _labels_of_blocks(blocks: RowBlocks, classes: Classes) -> IntArray:
-    found = blocks.map(partial(_small_labels, classes))
-    return np.concatenate(found).astype(np.int64)
+    (labels,) = blocks.joined(partial(_small_labels, classes))
+    return labels.astype(np.int64)
 
 
-def _small_labels(classes: Classes, block: Block) -> IntArray:
+def _small_labels(classes: Classes, block: Block) -> tuple[LabelArray]:
     """Return a block's labels in as few bytes as hold them."""
-    return block.labels(classes).astype(np.min_scalar_type(len(classes)))
+    return (block.labels(classes).astype(np.min_scalar_type(len(classes))),)
 
 
 def score_block(
@@ -250,7 +287,7 @@ def score_block(
     return true_label_scores(score, rows, labels, uniforms), labels
 
 
-def _score_block(*arguments: Any) -> tuple[FloatArray, IntArray]:
+def _score_block(*arguments: Any) -> tuple[FloatArray, LabelArray]:
     """Return the same, labels in as few bytes as hold them."""
     scores, labels = score_block(*arguments)
     return scores, labels.astype(np.min_scalar_type(len(arguments[1])))
@@ -268,8 +305,10 @@ def rows_or_tally(
     rng: RandomState,
     ids: Any,
     groups: Any,
+    kept: Kept,
 ) -> CalibrationScores:
     """Return the scores of calibration rows, or those that a tally has of them."""
+    kept = kept if groups is None else "order"
     of_rows = {"labels": labels, "ids": ids, "groups": groups, "classes": classes}
     found = find_part(args, probs, ScoreTally, **of_rows)
     if found is None:
@@ -283,22 +322,19 @@ def rows_or_tally(
             classes=classes,
             rng=rng,
             ids=ids,
+            kept=kept,
         )
     tallied, names = found
     _check_same(args, tallied, score=score, randomized=randomized, rng=rng)
-    return _of_tally(tallied, names, args.flag(never_empty, "never_empty"))
+    return _of_tally(tallied, names, args.flag(never_empty, "never_empty"), kept)
 
 
 def _of_tally(
-    tallied: ScoreTally, classes: Classes, never_empty: bool
+    tallied: ScoreTally, classes: Classes, never_empty: bool, kept: Kept
 ) -> CalibrationScores:
     """Return the scores of a tally, those of all classes in one order."""
-    scores, labels = tallied.of_rows()
-    ascending, order = in_order(scores)
     return CalibrationScores(
-        scores=ascending,
-        labels=labels[order],
-        order=order,
+        *_arranged(list(tallied.of_rows()), len(classes), tallied.score, kept),
         classes=classes,
         score=tallied.score,
         randomized=tallied.randomized,

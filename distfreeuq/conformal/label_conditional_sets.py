@@ -233,6 +233,7 @@ def label_conditional_conformal(
         rng=rng,
         ids=ids,
         groups=groups,
+        kept="labels",
     )
     alphas = args.alphas(alpha, calibration.classes)
     confidence = calibration.read_confidence(args, confidence)

@@ -222,6 +222,7 @@ def label_shift_conformal(
         rng=rng,
         ids=ids,
         groups=groups,
+        kept="labels",
     )
     alpha = args.alpha(alpha)
     robust = _read_robust(args, robust)

@@ -287,12 +287,14 @@ class ConformalResult(Result):
         """Whether new rows' uniforms are drawn, and not hashes of the rows."""
         return self.randomized and self.row_key is None
 
-    def _calibration(self, labels: IntArray) -> CalibrationScores:
-        """Return the calibration scores again, with the labels of the scores."""
+    def _calibration(self, labels: IntArray | None) -> CalibrationScores:
+        """Return the calibration scores again, with their labels if these are kept."""
+        none = np.empty(0, dtype=np.int64)
         return CalibrationScores(
             scores=self.scores,
-            labels=labels,
-            order=np.arange(self.n),
+            counts=self.class_counts,
+            labels=none if labels is None else labels,
+            order=none if labels is None else np.arange(self.n),
             classes=self.classes,
             score=self.score,
             randomized=self.randomized,

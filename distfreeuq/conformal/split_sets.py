@@ -56,9 +56,7 @@ class SplitConformalResult(ClassThresholdResult):
     def at(self, alpha: float) -> SplitConformalResult:
         """Return the same fit at another level, as `ConformalResult.at`."""
         level = Arguments("SplitConformalResult.at").alpha(alpha)
-        # only how many rows each class has matters here, not which
-        labels = np.repeat(np.arange(len(self.classes)), self.class_counts)
-        return fit_split(self._calibration(labels), level, self.confidence)
+        return fit_split(self._calibration(None), level, self.confidence)
 
     def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
         return weighted_p_values(scores, self.scores, np.ones(self.n), 1.0)
@@ -221,6 +219,7 @@ def split_conformal(
         rng=rng,
         ids=ids,
         groups=groups,
+        kept="scores",
     )
     alpha = args.alpha(alpha)
     confidence = calibration.read_confidence(args, confidence)

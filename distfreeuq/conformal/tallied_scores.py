@@ -29,7 +29,11 @@ from distfreeuq._base.stored_state import (
     require,
 )
 from distfreeuq._base.tallied import TallyPart
+from distfreeuq._numerics.quantiles import LabelArray
 from distfreeuq.conformal.scores.nested_score import NestedScore
+
+_MANY_OF_CLASS = 64
+"""Scores of a class, on average, from which on classes are sorted one by one."""
 
 
 @register("score-tally")
@@ -115,11 +119,16 @@ class ScoreTally(TallyPart):
         _, which = np.unique(self.scores, return_inverse=True)
         return float(np.bincount(which, weights=self.times).max() / self.times.sum())
 
-    def of_rows(self) -> tuple[FloatArray, IntArray]:
-        """Return the score and the label of every row, class after class."""
-        labels = np.repeat(np.arange(self.counts.size), self.counts)
+    def of_rows(self) -> tuple[FloatArray, LabelArray]:
+        """Return the score and the label of every row, class after class.
+
+        Both are new arrays; labels are in as few bytes as hold them.
+        """
+        n_classes = self.counts.size
+        codes = np.arange(n_classes, dtype=np.min_scalar_type(n_classes))
+        labels = np.repeat(codes, self.counts)
         if self.times is None:
-            return self.scores, labels
+            return self.scores.copy(), labels
         return np.repeat(self.scores, self.times), labels
 
     def _uniforms(self) -> str:
@@ -189,6 +198,20 @@ def _merged(parts: Sequence[ScoreTally], counts: IntArray) -> FloatArray:
     return out
 
 
+def _ascending_by_class(
+    scores: FloatArray, labels: IntArray, counts: IntArray
+) -> FloatArray:
+    """Return the scores in ascending order within each class, class after class."""
+    if scores.size < _MANY_OF_CLASS * counts.size:
+        return scores[np.lexsort((scores, labels))]
+    small = labels.astype(np.min_scalar_type(counts.size))
+    out = scores[np.argsort(small, kind="stable")]
+    ends = np.cumsum(counts).tolist()
+    for start, end in zip([0, *ends], ends, strict=False):
+        out[start:end].sort()
+    return out
+
+
 def _count_equal(
     scores: FloatArray, labels: IntArray, times: IntArray, n_classes: int
 ) -> tuple[FloatArray, IntArray, IntArray]:
@@ -239,7 +262,7 @@ def tally_scores(
     counts = np.bincount(labels, minlength=n_classes)
     lengths, times = counts, None
     if per_unit is None:
-        ascending = scores[np.lexsort((scores, labels))]
+        ascending = _ascending_by_class(scores, labels, counts)
     else:
         ascending, lengths, times = _count_on_grid(scores, labels, n_classes, per_unit)
     ascending += 0.0  # one zero, so that equal scores are equal bits

@@ -186,6 +186,7 @@ def clustered(rows: Sequence[Row], new: Row, alpha: Fraction) -> bool:
     order = np.argsort(scores, kind="stable")
     calibration = CalibrationScores(
         scores=scores[order],
+        counts=np.bincount(labels, minlength=K),
         labels=labels[order],
         order=order,
         classes=range(K),

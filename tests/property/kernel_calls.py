@@ -51,6 +51,19 @@ def sort_scores(values):
     return out, order
 
 
+def sort_labelled(values, labels, n_cells, threads=1):
+    out, sorted_labels = np.full(values.shape, np.nan), np.full_like(labels, 7)
+    _quantile._sort_labelled(
+        values,
+        labels.view(np.uint8),
+        np.full(2 * n_cells, -7),
+        out,
+        sorted_labels.view(np.uint8),
+        threads,
+    )
+    return out, sorted_labels
+
+
 def scaled_mass(weights, scale):
     return _quantile._scaled_mass(weights, scale)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -110,6 +110,13 @@ class DaskRows:
 
         found = compute(*self._tasks(function))  # type: ignore[no-untyped-call]
         return [output for n, output in found if n]
+
+    def each(self, function: Callable[..., Output]) -> Iterator[Output]:
+        """Yield the same one by one, and let go of what was yielded."""
+        found = self.map(function)
+        found.reverse()
+        while found:
+            yield found.pop()
 
     def total(
         self,

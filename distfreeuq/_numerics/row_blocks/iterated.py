@@ -72,15 +72,18 @@ class IteratedRows:
 
     def map(self, function: Callable[[Block], Output]) -> list[Output]:
         """Return what the function makes of each block that has rows."""
-        found, start = [], 0
+        return list(self.each(function))
+
+    def each(self, function: Callable[[Block], Output]) -> Iterator[Output]:
+        """Yield what the function makes of each block that has rows."""
+        start = 0
         for number, given in enumerate(self._pass()):
             values = self._values(given)
             block = make_block(self._args.caller, number, start, values, self._names[0])
             self._check_parameters(block)
             start += block.n
             if block.n:
-                found.append(function(block))
-        return found
+                yield function(block)
 
     def _pass(self) -> Iterable[Any]:
         if not callable(self._given) and self._is_read:

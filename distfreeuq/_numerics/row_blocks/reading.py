@@ -10,10 +10,11 @@ import numpy as np
 from distfreeuq._base import class_labels
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import Classes
-from distfreeuq._base.arrays import NotAnArray, as_array, describe
+from distfreeuq._base.arrays import AnyArray, NotAnArray, as_array, describe
 from distfreeuq._numerics.row_blocks.block import Block, make_block
 from distfreeuq._numerics.row_blocks.dask_rows import DaskRows, columns_of, is_dask
 from distfreeuq._numerics.row_blocks.iterated import IteratedRows, refuse_iterator
+from distfreeuq._numerics.row_blocks.joined_rows import JoinedRows
 
 Output = TypeVar("Output")
 
@@ -172,6 +173,18 @@ class RowBlocks:
         if len(found) > 1:
             found = [add_up(found)]
         return found[0] if found else function(self._no_rows())
+
+    def joined(
+        self, function: Callable[[Block], tuple[AnyArray, ...]]
+    ) -> tuple[AnyArray, ...]:
+        """Return arrays with a number per row, as the function returns them of a block.
+
+        They are new arrays, in the order of the rows.
+        """
+        rows = JoinedRows()
+        for arrays in self._source.each(function):
+            rows.append(arrays)
+        return rows.whole() if rows.n else function(self._no_rows())
 
     def _no_rows(self) -> Block:
         """Return a block of no rows, with all parameters that rows have."""

@@ -286,6 +286,7 @@ class CrossConformalResult(Result):
         level = Arguments("CrossConformalResult.at").alpha(alpha)
         calibration = CalibrationScores(
             scores=self.scores,
+            counts=self.class_counts,
             labels=self.score_labels,
             order=np.arange(self.n),
             classes=self.classes,

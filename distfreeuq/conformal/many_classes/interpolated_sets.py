@@ -139,6 +139,7 @@ def interpolated_conformal(
         classes=classes,
         rng=rng,
         ids=ids,
+        kept="labels",
     )
     alpha = args.alpha(alpha)
     share = args.number(share, "share", "a number in [0, 1]", low=0.0, high=1.0)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from distfreeuq._numerics.quantiles import in_order_with_labels
 from tests import reference_kernels as twin
 from tests.property import kernel_calls as kernel
 
@@ -49,6 +50,45 @@ def test_any_numbers_at_all(numbers):
         kernel.sort_scores(values), twin.sort_scores(values), strict=True
     ):
         np.testing.assert_array_equal(got, want)
+
+
+def same_bits(got, want):
+    for one, other in zip(got, want, strict=True):
+        assert one.dtype == other.dtype
+        assert one.tobytes() == other.tobytes()
+
+
+@given(
+    st.sampled_from(list(SPREADS)),
+    st.integers(2, 300),
+    st.sampled_from([np.uint8, np.uint16, np.int32, np.int64]),
+    st.integers(1, 50),
+    st.integers(1, 3),
+    st.integers(0, 2**32 - 1),
+)
+def test_labels_go_along_with_their_values(spread, n, dtype, n_cells, threads, seed):
+    generator = np.random.default_rng(seed)
+    values = SPREADS[spread](generator, n)
+    labels = generator.integers(0, 200, n).astype(dtype)
+    got = kernel.sort_labelled(values, labels, n_cells, threads)
+    same_bits(got, twin.sort_labelled(values, labels))
+
+
+@given(st.lists(st.floats(allow_nan=False), max_size=80), st.integers(1, 90))
+def test_any_numbers_with_labels(numbers, n_cells):
+    values, labels = np.array(numbers, dtype=float), np.arange(len(numbers))
+    got = kernel.sort_labelled(values, labels, n_cells)
+    same_bits(got, twin.sort_labelled(values, labels))
+
+
+@pytest.mark.parametrize("spread", SPREADS)
+def test_many_with_labels(spread):
+    generator = np.random.default_rng(5)
+    values = SPREADS[spread](generator, 100_000)
+    labels = generator.integers(0, 7, values.size).astype(np.uint8)
+    order = np.argsort(values, kind="stable")
+    got = in_order_with_labels(values, labels)
+    same_bits(got, (values[order], labels[order]))
 
 
 @pytest.mark.parametrize("spread", SPREADS)
