@@ -57,6 +57,7 @@ def fitted_probabilities(
 def run(folder: str | Path = "figures") -> list[Path]:
     """Fit, print, evaluate and draw, without and with a shift; return the figures."""
     from distfreeuq import plots
+    from distfreeuq.plots.new_figures import outside_pyplot
 
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -104,12 +105,15 @@ def run(folder: str | Path = "figures") -> list[Path]:
     }
     print(comparison(fits, achieved), end="\n\n")
 
-    return [
-        _save(held_out.plot(kind="sizes"), folder / "set-sizes.png"),
-        _save(held_out.plot(kind="classes"), folder / "coverage-by-class.png"),
-        _save(estimate.plot(), folder / "label-weights.png"),
-        _save(plots.coverage_by_method(achieved), folder / "coverage-under-shift.png"),
-    ]
+    with outside_pyplot():
+        return [
+            _save(held_out.plot(kind="sizes"), folder / "set-sizes.png"),
+            _save(held_out.plot(kind="classes"), folder / "coverage-by-class.png"),
+            _save(estimate.plot(), folder / "label-weights.png"),
+            _save(
+                plots.coverage_by_method(achieved), folder / "coverage-under-shift.png"
+            ),
+        ]
 
 
 def comparison(

@@ -36,7 +36,12 @@ class Result(ABC):
 
     @abstractmethod
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw on `ax`, or on a new figure, and return the Axes."""
+        """Draw on `ax`, or on a new figure, and return the Axes.
+
+        If pyplot has been imported, the new figure is its current one, which
+        ``plt.savefig`` and ``plt.show`` know; `ax=None` then also takes current Axes on
+        which nothing is drawn yet.
+        """
 
     def __str__(self) -> str:
         """Return the summary's text."""

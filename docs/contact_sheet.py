@@ -20,6 +20,7 @@ from matplotlib.image import imread
 
 import distfreeuq as dfu
 from distfreeuq import bounds, metrics, plots, scenarios, theorems
+from distfreeuq.plots.new_figures import outside_pyplot
 
 FOLDER = Path(__file__).parent / "_build" / "figures"
 COLUMNS = 4
@@ -33,7 +34,8 @@ def main(folder: Path) -> None:
     paths = []
     for name, draw in all_figures().items():
         path = folder / f"{name}.png"
-        draw().figure.savefig(path)
+        with outside_pyplot():
+            draw().figure.savefig(path)
         paths.append(path)
     sheet(paths, folder / "contact_sheet.png")
     sheet(paths, folder / "contact_sheet_grey.png", gray=True)

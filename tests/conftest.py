@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,14 @@ def _decoded(value: Any) -> Any:
             except ValueError:
                 continue
     return value
+
+
+@pytest.fixture(autouse=True)
+def no_figures_left():
+    """Let pyplot forget its figures, if some test before has imported it."""
+    yield
+    if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
+        pyplot.close("all")
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,9 @@
 """Figures: the only package that knows matplotlib.
 
-Every function takes `ax` and returns it; without one it makes a new figure that pyplot
-does not know: ``fit.plot().figure.savefig("fit.png")`` works anywhere.
+Every function takes `ax` and returns it. Without one it makes a new figure:
+``fit.plot().figure.savefig("fit.png")`` works anywhere. If pyplot has been imported,
+the figure is pyplot's, so that ``plt.savefig`` and ``plt.show`` know it, or pyplot's
+current Axes if nothing is drawn on them yet; pyplot is not imported here.
 """
 
 from distfreeuq.plots.assessment_figures import (

@@ -11,16 +11,18 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from distfreeuq._base.arguments import Arguments
 from distfreeuq.metrics.titles import TITLES
 from distfreeuq.plots import figure_arguments
+from distfreeuq.plots.new_figures import axes_of_none
 from distfreeuq.plots.style import (
     BLUE,
     CYCLE,
     MARKERS,
     NOMINAL,
     RED,
-    ShownAxes,
-    ShownFigure,
     legend_above,
+    name_rows,
     new_axes,
+    row_height,
+    set_title,
     shown_name,
 )
 
@@ -60,8 +62,7 @@ def reliability_diagram(
     frame = table.to_frame()
     used = frame[frame["weight"] > 0.0]
     if ax is None:  # room for the histogram, which no layout engine makes by itself
-        figure = ShownFigure(figsize=(4.8, 5.6), dpi=120)
-        ax = figure.add_axes((0.14, 0.315, 0.82, 0.555), axes_class=ShownAxes)
+        ax = axes_of_none(4.8, 5.6, (0.14, 0.315, 0.82, 0.555))
     ax = new_axes(ax, grid="both")
     ax.plot([0, 1], [0, 1], label="calibrated", zorder=3, **NOMINAL)
     draw = _bars if kind == "bars" else _curve
@@ -164,7 +165,7 @@ def metric_comparison(
     metric = args.choice(metric, "metric", result.metrics)
     j = result.metrics.index(metric)
     y = np.arange(len(result.names))
-    ax = new_axes(ax, height=1.4 + 0.4 * len(y), grid="x")
+    ax = new_axes(ax, height=row_height(len(y), each=0.4, around=1.4), grid="x")
     ax.axvline(0.0, **NOMINAL)
     for c in y:
         difference = float(result.differences[c, j])
@@ -178,7 +179,7 @@ def metric_comparison(
         for name, value in zip(result.names, result.estimates[:, j], strict=True)
     ]
     ax.xaxis.set_major_locator(MaxNLocator(5))
-    ax.set_yticks(y, names)
+    name_rows(ax, y, names)
     ax.set_ylim(len(y) - 0.5, -0.5)
     what = TITLES[metric]
     ax.set_xlabel(f"{what} less that of {shown_name(result.names[0])}")
@@ -186,7 +187,7 @@ def metric_comparison(
     if result.n_boot:
         how = f", {100 * result.level:g}% paired intervals"
     what = what[0].upper() + what[1:]
-    ax.set_title(f"{what} on {result.n} rows{how}", fontsize="medium")
+    set_title(ax, f"{what} on {result.n} rows{how}")
     return ax
 
 
@@ -213,7 +214,7 @@ def calibration_comparison(
     # a gap before every calibrator
     starts = np.array([0, *(a != b for a, b in pairwise(result.calibrators))])
     y = np.arange(len(mean)) + 0.6 * np.cumsum(starts)
-    ax = new_axes(ax, height=1.3 + 0.3 * float(y[-1] + 1), grid="x")
+    ax = new_axes(ax, height=row_height(int(y[-1]) + 1, each=0.3, around=1.3), grid="x")
     ax.axvline(float(mean[0]), **NOMINAL)
     for position, value, spread, method in zip(
         y, mean, sd, result.methods, strict=True
@@ -224,16 +225,8 @@ def calibration_comparison(
         color = "black" if place == 0 else CYCLE[(place - 1) % len(CYCLE)]
         ax.hlines(position, value - spread, value + spread, color=color, linewidth=1.5)
         ax.plot(value, position, MARKERS[place % len(MARKERS)], color=color)
-        ax.annotate(
-            f"{value:.3f}",
-            (1.0, position),
-            xycoords=("axes fraction", "data"),
-            xytext=(6, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize="small",
-        )
-    ax.set_yticks(y, [shown_name(name) for name in result.line_names()])
+    beside = [f"{value:.3f}" if np.isfinite(value) else "" for value in mean]
+    name_rows(ax, y, [shown_name(name) for name in result.line_names()], beside)
     ax.set_ylim(float(y[-1]) + 0.6, -0.6)
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
@@ -241,7 +234,5 @@ def calibration_comparison(
     what = TITLES[metric]
     ax.set_xlabel(f"{what} on the target (dashed: uncalibrated)")
     times = f"{result.n_rep} random splits" if result.n_rep > 1 else "one random split"
-    ax.set_title(
-        f"{what[0].upper() + what[1:]}, mean and sd of {times}", fontsize="medium"
-    )
+    set_title(ax, f"{what[0].upper() + what[1:]}, mean and sd of {times}")
     return ax

@@ -16,6 +16,7 @@ from distfreeuq.plots.style import (
     MARKERS,
     NOMINAL,
     new_axes,
+    set_title,
     shown_name,
 )
 
@@ -60,7 +61,7 @@ def reliability_bins(fit: BinningResult, *, ax: Axes | None = None) -> Axes:
     if confidence is not None:
         bands = f"{100 * confidence:g}% for all at once"
     title = f"Reliability of {fit.n_bins} bins of {fit.n} rows, {bands}"
-    ax.set_title(title, fontsize="medium")
+    set_title(ax, title)
     ax.legend(loc="upper left", frameon=False, fontsize="small")
     return ax
 

@@ -12,11 +12,13 @@ from distfreeuq.plots.style import (
     BLUE,
     CYCLE,
     LINES,
-    MAX_TICKS,
     NOMINAL,
     ORANGE,
     log_scale,
+    mark_size,
+    name_columns,
     new_axes,
+    set_title,
     shown_name,
 )
 
@@ -58,30 +60,37 @@ def calibration_parameters(fit: CalibrationResult, *, ax: Axes | None = None) ->
         x = np.arange(len(part)) + 0.2 * (i - 0.5 * (len(names) - 1))
         spread = np.vstack([center - part["low"], part["high"] - center])
         known = np.isfinite(spread).all(axis=0)
-        color = CYCLE[i % len(CYCLE)]
+        color, size = CYCLE[i % len(CYCLE)], mark_size(len(part))
         ax.errorbar(
             x[known],
             center[known],
             yerr=spread[:, known],
             fmt="os^D"[i % 4],
             color=color,
-            markersize=4,
-            capsize=2,
+            markersize=0.7 * size,
+            capsize=0.35 * size,
+            elinewidth=0.2 * size,
             label=name,
         )
-        ax.plot(x[~known], center[~known], "o", color=color, fillstyle="none")
+        ax.plot(
+            x[~known],
+            center[~known],
+            "o",
+            color=color,
+            fillstyle="none",
+            markersize=size,
+        )
         ax.axhline(_NEUTRAL.get(name, 1.0), **NOMINAL)
     first = frame[frame["parameter"] == names[0]]
     by = next((column for column in ("class", "group") if column in frame), "")
     ticks = first[by] if by else first["parameter"]
-    if len(first) <= MAX_TICKS:
-        ax.set_xticks(np.arange(len(first)), [shown_name(tick) for tick in ticks])
+    name_columns(ax, np.arange(len(first)), [shown_name(tick) for tick in ticks])
     if names == ["temperature"]:
         log_scale(ax, "y")
     ax.set_xlabel(by)
     ax.set_ylabel(names[0] if len(names) == 1 else "estimate")
     title = f"Fitted parameters with 95% intervals (n = {fit.n})"
-    ax.set_title(title, fontsize="medium")
+    set_title(ax, title)
     if len(names) > 1:
         ax.legend(frameon=False, fontsize="small")
     return ax
@@ -127,7 +136,7 @@ def reliability_change(
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("confidence")
     ax.set_ylabel("accuracy")
-    ax.set_title(f"Reliability of the {fit.n} fitted rows", fontsize="medium")
+    set_title(ax, f"Reliability of the {fit.n} fitted rows")
     ax.legend(loc="upper left", frameon=False, fontsize="small")
     return ax
 
@@ -164,7 +173,7 @@ def isotonic_curves(fit: IsotonicResult, *, ax: Axes | None = None) -> Axes:
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("probability")
     ax.set_ylabel("calibrated probability")
-    ax.set_title(f"Isotonic calibration (n = {fit.n})", fontsize="medium")
+    set_title(ax, f"Isotonic calibration (n = {fit.n})")
     if len(names) <= len(CYCLE):
         ax.legend(loc="upper left", frameon=False, fontsize="small")
     return ax

@@ -18,6 +18,7 @@ from distfreeuq.plots.style import (
     MAX_TICKS,
     NOMINAL,
     legend_above,
+    name_columns,
     new_axes,
     shown_name,
 )
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 # Bars of a class stand together on this share of its place.
 _WIDTH = 0.8
-
-# Letters of class names that stand side by side without touching.
-_ROOM = 60
 
 
 def reliability_curves(
@@ -197,10 +195,7 @@ def class_comparison(
                 x, mean, yerr=spread, fmt=marker, color=color, label=label,
                 markersize=3.5, elinewidth=0.8,
             )  # fmt: skip
-    if n_classes <= MAX_TICKS:
-        ticks = [shown_name(name) for name in names]
-        rotation = 90.0 if sum(len(tick) + 1 for tick in ticks) > _ROOM else 0.0
-        ax.set_xticks(places, ticks, rotation=rotation)
+    name_columns(ax, places, [shown_name(name) for name in names])
     ax.set_xlim(-0.6, n_classes - 0.4)
     if all(np.nanmin(runs, initial=0.0) >= 0.0 for runs in methods.values()):
         ax.set_ylim(bottom=0.0)

@@ -21,7 +21,11 @@ from distfreeuq.plots.style import (
     MARKERS,
     NOMINAL,
     RED,
+    mark_size,
+    name_rows,
     new_axes,
+    row_height,
+    set_title,
     shown_name,
 )
 
@@ -35,6 +39,9 @@ if TYPE_CHECKING:
     from distfreeuq.conformal.results import ConformalResult
     from distfreeuq.conformal.sets import PredictionSets
 
+
+# Labels that a legend names.
+_MOST_LABELS = 12
 
 # Points of a grid in each direction, beyond which no screen shows them.
 _MOST_GRID = 5000
@@ -66,7 +73,7 @@ def calibration_scores(fit: ConformalResult, *, ax: Axes | None = None) -> Axes:
     ax.set_ylim(0, 1.02)
     ax.set_xlabel(f"{fit.score.name} score of the true label")
     ax.set_ylabel("share of scores at most this")
-    ax.set_title(f"{fit.title} (n = {fit.n})", fontsize="medium")
+    set_title(ax, f"{fit.title} (n = {fit.n})")
     ax.legend(
         loc="upper left", bbox_to_anchor=(0.0, 0.86), frameon=False, fontsize="small"
     )
@@ -100,7 +107,7 @@ def grouped_scores(fit: GroupedConformalResult, *, ax: Axes | None = None) -> Ax
     ax.set_ylim(0, 1.02)
     ax.set_xlabel(f"{fit.fits[0].score.name} score of the true label")
     ax.set_ylabel("share of scores at most this")
-    ax.set_title(fit.title, fontsize="medium")
+    set_title(ax, fit.title)
     ax.legend(loc="upper left", frameon=False, fontsize="small")
     return ax
 
@@ -127,7 +134,7 @@ def fold_scores(fit: CrossConformalResult, *, ax: Axes | None = None) -> Axes:
     ax.set_ylim(0, 1.02)
     ax.set_xlabel(f"{fit.score.name} score of the true label")
     ax.set_ylabel("share of the fold's scores at most this")
-    ax.set_title(fit.title, fontsize="medium")
+    set_title(ax, fit.title)
     ax.legend(loc="upper left", frameon=False, fontsize="small")
     return ax
 
@@ -163,7 +170,7 @@ def coverage_against_rows(result: PlanResult, *, ax: Axes | None = None) -> Axes
         "calibration rows of a class" if result.by_class else "calibration rows"
     )
     ax.set_ylabel("coverage given the rows")
-    ax.set_title("Calibration rows needed", fontsize="medium")
+    set_title(ax, "Calibration rows needed")
     ax.legend(frameon=False, fontsize="small", loc="lower right")
     return ax
 
@@ -196,7 +203,7 @@ def set_sizes(
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlabel("labels in the set")
     ax.set_ylabel("share of rows")
-    ax.set_title(f"Sizes of {n} prediction sets", fontsize="medium")
+    set_title(ax, f"Sizes of {n} prediction sets")
     ax.legend(loc="upper right", frameon=False, fontsize="small")
     return ax
 
@@ -215,10 +222,20 @@ def class_coverage(result: CoverageResult, *, ax: Axes | None = None) -> Axes:
     frame = result.to_frame()
     frame = frame[(frame["stratum"] == "class") & (frame["n"] > 0)]
     y = np.arange(len(frame))
-    ax = new_axes(ax, height=max(2.4, 1.2 + 0.28 * len(frame)), grid="x")
+    ax = new_axes(ax, height=max(2.4, row_height(len(frame))), grid="x")
     center = frame["coverage"].to_numpy()
     spread = np.vstack([center - frame["low"], frame["high"] - center])
-    ax.errorbar(center, y, xerr=spread, fmt="o", color=BLUE, capsize=3)
+    size = mark_size(len(frame))
+    ax.errorbar(
+        center,
+        y,
+        xerr=spread,
+        fmt="o",
+        color=BLUE,
+        markersize=size,
+        capsize=0.5 * size,
+        elinewidth=0.25 * size,
+    )
     title = f"Coverage by class with {100 * result.level:g}% intervals"
     if result.nominal is not None:
         ax.axvline(result.nominal, **NOMINAL)
@@ -227,11 +244,11 @@ def class_coverage(result: CoverageResult, *, ax: Axes | None = None) -> Axes:
         f"{shown_name(name)} ({n})"
         for name, n in zip(frame["value"], frame["n"], strict=True)
     ]
-    ax.set_yticks(y, names)
+    name_rows(ax, y, names)
     ax.set_ylim(len(frame) - 0.5, -0.5)
     ax.set_xlabel("coverage")
     ax.set_ylabel("true class (rows)")
-    ax.set_title(title, fontsize="medium")
+    set_title(ax, title)
     return ax
 
 
@@ -249,31 +266,25 @@ def coverage_by_method(
     args = Arguments("coverage_by_method")
     shown = figure_arguments.mapping(args, results, "results", "CoverageResult")
     figure_arguments.results(args, list(shown.values()), "results", "CoverageResult")
-    ax = new_axes(ax, height=1.3 + 0.45 * len(results), grid="x")
+    ax = new_axes(ax, height=row_height(len(results), each=0.45, around=1.3), grid="x")
     for row, result in enumerate(results.values()):
         below = result.coverage - result.interval[0]
         above = result.interval[1] - result.coverage
         spread = np.array([[below], [above]])
         color = CYCLE[row % len(CYCLE)]
         ax.errorbar(result.coverage, row, xerr=spread, fmt="o", color=color, capsize=4)
-        ax.annotate(
-            f"mean size {result.mean_size:.2f}",
-            (1.0, row),
-            xycoords=("axes fraction", "data"),
-            xytext=(4, 0),
-            textcoords="offset points",
-            fontsize="small",
-            va="center",
-        )
     first = next(iter(results.values()))
     title = f"Coverage of {first.n} rows with {100 * first.level:g}% intervals"
     if first.nominal is not None:
         ax.axvline(first.nominal, **NOMINAL)
         title += f" (dashed: nominal {first.nominal:g})"
-    ax.set_yticks(np.arange(len(results)), [shown_name(name) for name in results])
+    sizes = [f"mean size {result.mean_size:.2f}" for result in results.values()]
+    name_rows(
+        ax, np.arange(len(results)), [shown_name(name) for name in results], sizes
+    )
     ax.set_ylim(len(results) - 0.5, -0.5)
     ax.set_xlabel("coverage")
-    ax.set_title(title, fontsize="medium")
+    set_title(ax, title)
     return ax
 
 
@@ -314,9 +325,7 @@ def coverage_against_alpha(
     ax.set_ylabel("coverage")
     first = results[0]
     level = f"{100 * first.level:g}% intervals"
-    ax.set_title(
-        f"Coverage of {first.n} rows with {level}, and size", fontsize="medium"
-    )
+    set_title(ax, f"Coverage of {first.n} rows with {level}, and size")
     ax.legend(handles=lines, loc="lower left", frameon=False, fontsize="small")
     return ax
 
@@ -422,8 +431,10 @@ def prediction_regions(
         )
     ax.set_xlabel("x1")
     ax.set_ylabel("x2")
-    ax.set_title(f"{fit.title} (n = {fit.n})", fontsize="medium")
+    set_title(ax, f"{fit.title} (n = {fit.n})")
     handles, _ = ax.get_legend_handles_labels()
+    if len(handles) > _MOST_LABELS:  # their names stand in the figure
+        handles = []
     if several.any():
         hatched = Patch(facecolor="none", hatch="////", label="several labels")
         handles.append(hatched)

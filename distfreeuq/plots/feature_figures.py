@@ -9,7 +9,7 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq.plots import figure_arguments
 from distfreeuq.plots.simulation_figures import loss_curves
-from distfreeuq.plots.style import NOMINAL
+from distfreeuq.plots.style import NOMINAL, set_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,5 +43,5 @@ def feature_learning_losses(fit: FeatureMapResult, *, ax: Axes | None = None) ->
     before, after = fit.auc_before, fit.auc_after
     if before is not None and after is not None:
         areas = f"AUC {before.estimate:.2f}, of psi(x): {after.estimate:.2f}"
-        ax.set_title(f"Fresh discriminators of x: {areas}", fontsize="medium")
+        set_title(ax, f"Fresh discriminators of x: {areas}")
     return ax

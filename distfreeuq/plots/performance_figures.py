@@ -8,7 +8,16 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq.plots import figure_arguments
-from distfreeuq.plots.style import BLUE, ORANGE, SKY, legend_above, new_axes
+from distfreeuq.plots.style import (
+    BLUE,
+    ORANGE,
+    SKY,
+    legend_above,
+    mark_size,
+    name_rows,
+    new_axes,
+    row_height,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +44,7 @@ def performance_intervals(result: PerformanceResult, *, ax: Axes | None = None) 
 
     count = len(result.metrics)
     y = np.arange(count)
-    ax = new_axes(ax, height=max(2.8, 1.5 + 0.28 * count), grid="x")
+    ax = new_axes(ax, height=max(2.8, row_height(count, around=1.5)), grid="x")
     ax.hlines(
         y,
         result.certified_low,
@@ -49,13 +58,16 @@ def performance_intervals(result: PerformanceResult, *, ax: Axes | None = None) 
         result.low,
         result.high,
         color=BLUE,
-        linewidth=3.0,
+        linewidth=0.5 * mark_size(count),
         label=f"{100 * (1 - result.alpha):g}% asymptotic",
     )
-    ax.plot(result.estimates, y, "o", color=BLUE, label="target, estimated")
-    ax.plot(result.source, y, "D", color=ORANGE, markersize=4, label="source")
+    size = mark_size(count)
+    of_target, of_source = "target, estimated", "source"
+    ax.plot(result.estimates, y, "o", color=BLUE, markersize=size, label=of_target)
+    small = 0.7 * size
+    ax.plot(result.source, y, "D", color=ORANGE, markersize=small, label=of_source)
     titles = [row_title(result, i).replace("$", r"\$") for i in range(count)]
-    ax.set_yticks(y, titles)
+    name_rows(ax, y, titles)
     ax.set_ylim(count - 0.5, -0.5)
     ax.set_xlabel("value")
     legend_above(ax, "Performance on the target without its labels")

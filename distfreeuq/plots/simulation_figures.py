@@ -18,7 +18,10 @@ from distfreeuq.plots.style import (
     NOMINAL,
     legend_above,
     log_scale,
+    name_rows,
     new_axes,
+    row_height,
+    set_title,
     shown_name,
 )
 from distfreeuq.simulation.results import standard_error
@@ -56,7 +59,7 @@ def coverage_histogram(
         args.invalid("coverages", "one or more, of at least one repetition", "none")
     nominal = args.number(nominal, "nominal", "a number from 0 to 1", low=0.0, high=1.0)
     edges = np.histogram_bin_edges(np.concatenate(list(values.values())), bins=36)
-    ax = new_axes(ax, height=1.1 + 0.85 * len(values), grid="x")
+    ax = new_axes(ax, height=row_height(len(values), each=0.85, around=1.1), grid="x")
     for row, sample in enumerate(values.values()):
         counts, _ = np.histogram(sample, bins=edges)
         heights = 0.8 * counts / max(counts.max(), 1)
@@ -64,17 +67,10 @@ def coverage_histogram(
         ax.stairs(row - heights, edges, baseline=row, fill=True, color=color, alpha=0.6)
         ax.stairs(row - heights, edges, baseline=row, color=color)
         ax.plot([median, median], [row, row - 0.85], color="black", linewidth=1.8)
-        ax.annotate(
-            f"median {median:.3f}",
-            (1.0, row - 0.35),
-            xycoords=("axes fraction", "data"),
-            xytext=(4, 0),
-            textcoords="offset points",
-            fontsize="small",
-            va="center",
-        )
     ax.axvline(nominal, **NOMINAL)
-    ax.set_yticks(np.arange(len(values)) - 0.35, [shown_name(name) for name in values])
+    medians = [f"median {np.median(sample):.3f}" for sample in values.values()]
+    places = np.arange(len(values)) - 0.35
+    name_rows(ax, places, [shown_name(name) for name in values], medians)
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     ax.set_ylim(len(values) - 0.9, -1.0)
@@ -82,7 +78,7 @@ def coverage_histogram(
     ax.set_xlabel("coverage")
     n_rep = max(sample.size for sample in values.values())
     title = f"Coverage in {n_rep} repetitions (dashed: nominal {nominal:g})"
-    ax.set_title(title, fontsize="medium")
+    set_title(ax, title)
     return ax
 
 
@@ -124,7 +120,7 @@ def replicate_histogram(
         title += f", mean {finite.mean():.4g} (Monte Carlo error {error:.2g})"
     if finite.size < sample.size:
         title += f", {sample.size - finite.size} not finite"
-    ax.set_title(title, fontsize="medium")
+    set_title(ax, title)
     return ax
 
 
@@ -257,6 +253,6 @@ def loss_curves(
     ax.set_xlim(left=0, right=max(1, length))
     ax.set_xlabel(step)
     ax.set_ylabel(what)
-    ax.set_title(f"Training over {length} {step}s", fontsize="medium")
+    set_title(ax, f"Training over {length} {step}s")
     ax.legend(frameon=False, fontsize="small")
     return ax

@@ -6,19 +6,22 @@ also differ in form, for print in grey.
 
 from __future__ import annotations
 
-import io
 import math
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backend_bases import RendererBase
-from matplotlib.figure import Figure
-from matplotlib.text import Text
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.legend import Legend
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from distfreeuq._base.arguments import Arguments
+from distfreeuq._base.array_types import FloatArray, IntArray
 from distfreeuq._base.arrays import describe
 from distfreeuq._base.printing import class_name
+from distfreeuq.plots.new_figures import TitledFigure, axes_of_none, break_lines
 
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, GRAY = "#CC79A7", "#56B4E9", "#7F7F7F"
@@ -29,49 +32,20 @@ MARKERS = "os^Dv*"
 NOMINAL: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1.2}
 MAX_TICKS = 24
 
-# Pixels that a broken title leaves free.
-_MARGIN = 8.0
+_POWERS_OF_TEN = (1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000)
+
+# Rows of a legend, and inches of a figure: more are not read.
+_MOST_ROWS = 6
+_TALLEST = 9.0
+
+# What titles leave on either side of Axes with neighbours, as a share of these.
+_KEPT_FREE = 0.05
 
 # A side of 65,536 pixels is more than matplotlib draws.
 _LARGEST_SIDE = 500.0
 
 MOST_BARS = 10_000
 """Bins of a histogram, beyond which no screen shows them."""
-
-
-class ShownFigure(Figure):
-    """A figure that notebooks show though pyplot does not know it.
-
-    Titles that are wider than the figure are broken into lines as it is drawn: before,
-    nobody knows how much room the names at the axes take.
-    """
-
-    def draw(self, renderer: RendererBase) -> None:
-        """Draw the figure, its titles on as many lines as they need."""
-        layout = self.get_layout_engine()
-        if layout is not None:
-            layout.execute(self)
-        for ax in self.axes:
-            texts = [text for text in ax.get_children() if isinstance(text, Text)]
-            for title in texts:
-                if title not in ax.texts:
-                    break_lines(title, self.bbox.width, renderer)
-        super().draw(renderer)
-
-    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        image = io.BytesIO()
-        self.savefig(image, format="png", dpi=2 * self.dpi)  # for dense screens
-        width, height = self.get_size_inches() * self.dpi
-        return image.getvalue(), {"width": round(width), "height": round(height)}
-
-
-class ShownAxes(Axes):
-    """Axes that notebooks show as their figure, so that ``fit.plot()`` is enough."""
-
-    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        figure = self.get_figure()
-        assert isinstance(figure, ShownFigure)
-        return figure._repr_png_()
 
 
 def new_axes(
@@ -82,7 +56,8 @@ def new_axes(
     Parameters
     ----------
     ax : matplotlib Axes, optional
-        None: those of a new figure.
+        None: those of a new figure, which is pyplot's if pyplot is in use; or pyplot's
+        current Axes, if nothing is drawn on them yet.
     width, height : float
         Of a new figure, in inches.
     grid : {"x", "y", "both"}
@@ -97,8 +72,7 @@ def new_axes(
     height = args.number(height, "height", must, low=1.0)
     height = min(height, _LARGEST_SIDE)  # of figures with a row per class
     if ax is None:
-        figure = ShownFigure(figsize=(width, height), dpi=120, layout="constrained")
-        ax = figure.add_subplot(axes_class=ShownAxes)
+        ax = axes_of_none(width, height)
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_axisbelow(True)
     ax.grid(visible=True, axis=grid, color="0.9", linewidth=0.8)  # type: ignore[arg-type]
@@ -109,26 +83,6 @@ def new_axes(
 def shown_name(name: Any) -> str:
     """Return a name as figures show it: on one line, its dollars no mathematics."""
     return class_name(name).replace("$", r"\$")
-
-
-def break_lines(text: Text, width: float, renderer: RendererBase) -> None:
-    """Break a text at spaces, so that no line leaves a canvas of this many pixels."""
-    box = text.get_window_extent(renderer)
-    if not text.get_text() or (box.x0 >= 0.0 and box.x1 <= width):
-        return
-    anchor = text.get_transform().transform(text.get_position())[0]
-    sides = {"left": width - anchor, "right": anchor}
-    both = 2.0 * min(sides.values())
-    room = sides.get(text.get_horizontalalignment(), both)
-    lines: list[str] = []
-    for word in text.get_text().split():
-        longer = f"{lines[-1]} {word}" if lines else word
-        text.set_text(longer)
-        if lines and text.get_window_extent(renderer).width <= room - _MARGIN:
-            lines[-1] = longer
-        else:
-            lines.append(word)
-    text.set_text("\n".join(lines))
 
 
 def log_scale(ax: Axes, which: str) -> None:
@@ -146,16 +100,136 @@ def log_scale(ax: Axes, which: str) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
+def set_title(ax: Axes, title: str, **options: Any) -> None:
+    """Give the Axes a title that stays above them.
+
+    Figures of ours break it into lines when they are drawn, at their own edges. Axes in
+    somebody's grid have neighbours: there it is broken now, at the cell's width.
+    """
+    text = ax.set_title(title, **{"fontsize": "medium", **options})
+    if not isinstance(_root(ax), TitledFigure):
+        left, right = _cell(ax)
+        break_lines(text, left, right)
+
+
 def legend_above(ax: Axes, title: str) -> None:
-    """Put title and legend above the Axes, where no data can be."""
-    handles, _ = ax.get_legend_handles_labels()
-    rows = (len(handles) + 1) // 2
-    ax.set_title(title, fontsize="medium", pad=8 + 14 * rows)
-    ax.legend(
+    """Put title and legend above the Axes, where no data can be.
+
+    The legend has two columns where there is room, and six rows at most.
+    """
+    handles, labels = ax.get_legend_handles_labels()
+    columns = 2
+    shown = _place_above(ax, handles, labels, columns)
+    if shown.get_window_extent().x1 > _cell(ax)[1]:
+        columns = 1
+        shown = _place_above(ax, handles, labels, columns)
+    rows = -(-len(shown.get_texts()) // columns)
+    set_title(ax, title, pad=8 + 14 * rows)
+
+
+def _place_above(
+    ax: Axes, handles: Sequence[Any], labels: Sequence[str], columns: int
+) -> Legend:
+    most = _MOST_ROWS * columns
+    if len(labels) > most:
+        last = f"{labels[most - 1]}, and {len(labels) - most} others"
+        handles, labels = handles[:most], [*labels[: most - 1], last]
+    return ax.legend(
+        handles,
+        labels,
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
         borderaxespad=0.2,
-        ncols=2,
+        ncols=columns,
         frameon=False,
         fontsize="small",
     )
+
+
+def name_rows(
+    ax: Axes,
+    places: FloatArray | IntArray,
+    names: Sequence[str],
+    notes: Sequence[str] = (),
+    **options: Any,
+) -> None:
+    """Name rows at the y axis: all, or as many as have room, at even distances.
+
+    Rows whose names are left out keep their marks; the others tell where they are. The
+    same rows have their `notes`, if there are any, on the other side.
+    """
+    each = _every(len(names), _inches(ax)[1], 1.2 * _tick_size(ax.yaxis))
+    ax.set_yticks(places[::each], list(names[::each]), **options)
+    for place, note in zip(places[::each], notes[::each], strict=False):
+        ax.annotate(
+            note,
+            (1.0, float(place)),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, 0),
+            textcoords="offset points",
+            fontsize="small",
+            va="center",
+        )
+
+
+def name_columns(ax: Axes, places: FloatArray | IntArray, names: Sequence[str]) -> None:
+    """Name columns at the x axis in the same way, upright where they are long."""
+    width, size = _inches(ax)[0], _tick_size(ax.xaxis)
+    # a letter is about 0.6 times as wide as its font is high
+    longest = 0.6 * size * (2 + max((len(name) for name in names), default=0))
+    upright = _every(len(names), width, longest) > 1 and longest > 4.0 * size
+    each = _every(len(names), width, 1.2 * size if upright else longest)
+    rotation = 90.0 if upright else 0.0
+    ax.set_xticks(places[::each], list(names[::each]), rotation=rotation)
+
+
+def row_height(n_rows: int, *, each: float = 0.28, around: float = 1.2) -> float:
+    """Return the height in inches of a new figure with this many rows."""
+    return min(around + each * n_rows, _TALLEST)
+
+
+def mark_size(n_marks: int) -> float:
+    """Return the size of marks, in points, of which this many stand side by side."""
+    return 6.0 if n_marks <= MAX_TICKS else 4.0 if n_marks <= 120 else 2.0
+
+
+def _every(count: int, inches: float, points: float) -> int:
+    """Return 1, 2, 5, 10, ...: every how manieth of these names has room."""
+    room = max(2.0, 72.0 * inches / points)
+    steps = (a * factor for factor in _POWERS_OF_TEN for a in (1, 2, 5))
+    return next(step for step in steps if count / step <= room)
+
+
+def _tick_size(axis: Axis) -> float:
+    """Return the size of an axis's names, in points."""
+    return float(axis.get_major_ticks(1)[0].label1.get_fontsize())
+
+
+def _inches(ax: Axes) -> FloatArray:
+    """Return width and height of the Axes, as they are before any layout."""
+    size: FloatArray = np.array(ax.get_window_extent().size) / _root(ax).dpi
+    return size
+
+
+def _cell(ax: Axes) -> tuple[float, float]:
+    """Return from where to where the Axes' title and legend may reach, in pixels.
+
+    That is the whole of a figure with nothing beside them; among others a little less
+    than the Axes, since names at them will take room before the figure is drawn.
+    """
+    figure = _root(ax)
+    width = float(figure.bbox.width)
+    spec = ax.get_subplotspec()
+    if spec is not None and spec.get_gridspec().ncols == 1 and ax.figure is figure:
+        return 0.0, width
+    box = ax.get_window_extent()
+    kept = _KEPT_FREE * float(box.width)
+    return float(box.x0) + kept, float(box.x1) - kept
+
+
+def _root(ax: Axes) -> Figure:
+    figure: Any = ax.figure
+    while isinstance(figure, SubFigure):
+        figure = figure.figure
+    assert isinstance(figure, Figure)
+    return figure

@@ -8,7 +8,15 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq.plots import figure_arguments
-from distfreeuq.plots.style import BLUE, GRAY, ORANGE, RED, new_axes
+from distfreeuq.plots.style import (
+    BLUE,
+    GRAY,
+    ORANGE,
+    RED,
+    name_rows,
+    new_axes,
+    set_title,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +89,7 @@ def search_designs(result: SearchResult, *, ax: Axes | None = None) -> Axes:
             ax.plot(at, rows[some], "o", color=color, markersize=5, label=label)
     ax.axvline(0.0, color="black", linewidth=1.2, label="claimed")
     names = [f"design {number}" for number in frame["number"]]
-    ax.set_yticks(rows, names, fontsize="small")
+    name_rows(ax, rows, names, fontsize="small")
     ax.set_ylim(len(frame) - 0.4, -0.6)
     ax.set_xlabel("probability, distance from the claim (left: violated)")
     _legend(ax, f"{result.theorem.name}: worst of {result.n_designs} designs")
@@ -173,7 +181,7 @@ def _intervals(
 
 def _rows(ax: Axes, frame: pd.DataFrame, names: list[str]) -> None:
     """Name the rows, first on top, with a rule above the controls of each theorem."""
-    ax.set_yticks(np.arange(len(frame)), names, fontsize="small")
+    name_rows(ax, np.arange(len(frame)), names, fontsize="small")
     ax.set_ylim(len(frame) - 0.4, -0.6)
     before: tuple[Any, Any] | None = None
     for i, row in enumerate(frame.itertuples(index=False)):
@@ -187,7 +195,7 @@ def _rows(ax: Axes, frame: pd.DataFrame, names: list[str]) -> None:
 def _legend(ax: Axes, title: str) -> None:
     handles, _ = ax.get_legend_handles_labels()
     rows = -(-len(handles) // _COLUMNS)
-    ax.set_title(title, fontsize="medium", loc="left", pad=8 + 14 * rows)
+    set_title(ax, title, loc="left", pad=8 + 14 * rows)
     ax.legend(
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),

@@ -13,13 +13,14 @@ from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.plots import figure_arguments
 from distfreeuq.plots.style import (
     BLUE,
-    MAX_TICKS,
     MOST_BARS,
     NOMINAL,
     ORANGE,
     legend_above,
     log_scale,
+    name_columns,
     new_axes,
+    set_title,
     shown_name,
 )
 
@@ -71,10 +72,10 @@ def importance_weights(
     right.step(order, np.cumsum(order) / order.sum(), color=ORANGE, where="post")
     right.set_ylim(0.0, 1.02)
     right.set_ylabel("share of the total weight", color="#A66F00")
-    ax.set_title(
+    set_title(
+        ax,
         f"Importance weights: {values.size} rows worth {ess:.0f} "
         f"({100 * ess / values.size:.0f}%), largest {relative.max():.1f}",
-        fontsize="medium",
     )
     return ax
 
@@ -179,10 +180,7 @@ def weights_over_runs(
         label="smallest to largest",
     )  # fmt: skip
     ax.plot(x, np.median(chosen, axis=0), "o", color=BLUE, label="median")
-    if shown.size <= MAX_TICKS:
-        ticks = [shown_name(labels[int(i)]) for i in shown]
-        rotation = 90.0 if max(len(tick) for tick in ticks) > 4 else 0.0
-        ax.set_xticks(x, ticks, rotation=rotation)
+    name_columns(ax, x, [shown_name(labels[int(i)]) for i in shown])
     ax.set_ylim(bottom=0.0)
     ax.set_xlabel("in the order of their means (dashed: no shift)")
     ax.set_ylabel("weight")

@@ -27,9 +27,11 @@ def inline_svg(draw: Callable[[], Axes], name: str) -> str:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
+    from distfreeuq.plots.new_figures import outside_pyplot
+
     out = io.StringIO()
     style: Any = {"svg.fonttype": "path", "svg.hashsalt": name, "text.usetex": False}
-    with rc_context(style):
+    with rc_context(style), outside_pyplot():
         figure = draw().get_figure()
         assert isinstance(figure, Figure)
         figure.savefig(out, format="svg", transparent=True, metadata=_NOTHING)

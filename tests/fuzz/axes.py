@@ -1,5 +1,6 @@
 """Axes to draw on, and drawing: what fails in a figure fails when it is drawn."""
 
+import sys
 from typing import Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -16,6 +17,8 @@ def ax(s: Sample) -> Argument:
 
 
 def drawn(axes: Any) -> Any:
-    """Return the Axes after their figure was drawn."""
+    """Return the Axes after their figure was drawn; pyplot, if in use, lets it go."""
     FigureCanvasAgg(axes.figure).draw()
+    if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
+        pyplot.close(axes.figure)
     return axes

@@ -10,6 +10,7 @@ import math
 import os
 import random
 import re
+import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -172,6 +173,7 @@ STATE = (
     "working directory",
     "rcParams",
     "threads",
+    "pyplot",
 )
 
 
@@ -186,6 +188,7 @@ def global_state() -> tuple[Any, ...]:
         os.getcwd(),
         _settings(),
         dfu.get_num_threads(),
+        "matplotlib.pyplot" in sys.modules,
     )
 
 

@@ -12,6 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
 from distfreeuq import plots
+from distfreeuq.plots.new_figures import outside_pyplot
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +24,8 @@ def figures():
     spec = importlib.util.spec_from_file_location("contact_sheet", SHEET)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return {name: draw() for name, draw in module.all_figures().items()}
+    with outside_pyplot():
+        return {name: draw() for name, draw in module.all_figures().items()}
 
 
 def test_every_public_figure_is_drawn(figures):
