@@ -10,18 +10,21 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy import special
 
 import distfreeuq as dfu
 from distfreeuq import theorems
 from distfreeuq.__main__ import main
 from distfreeuq.label_shift.confusion_estimators import bbse
 from distfreeuq.label_shift.inference.regions import Polytope
+from distfreeuq.metrics.monotone_bands import band_of_blocks
 from distfreeuq.theorems.draws import (
     assessment_designs,
     bin_designs,
     cell_designs,
     instance_designs,
     interval_designs,
+    outcome_designs,
     pac_designs,
     performance_designs,
     row_designs,
@@ -81,6 +84,8 @@ DESIGNS = {
     "assessed-accuracy": 8,
     "capped-coverage": 4,
     "prior-caps": 4,
+    "isotonic-band": 20,
+    "l2-error-interval": 2,
     "stream-p-values": 60,
     "stream-alarms": 1,
     "stream-means": 40,
@@ -212,11 +217,33 @@ def cells_with(region):
 
 def normal_interval(hits, n, level):
     """Return the interval of the normal limit."""
-    from scipy import special
 
     share = hits / n
     half = special.ndtri((1 + level) / 2) * math.sqrt(share * (1 - share) / n)
     return share - half, share + half
+
+
+def bounds_with_all_of_the_error(band, x):
+    """Give every one of the band's B (B + 1) bounds all of what may fail."""
+    low, high = band_of_blocks(
+        band.counts,
+        band.hits,
+        min(1.0 - band.level, 0.999) * band.counts.size * (band.counts.size + 1),
+    )
+    before = np.searchsorted(band.ends, x, side="right")
+    after = np.searchsorted(band.starts, x, side="left")
+    return np.array([np.append(0.0, low)[before], np.append(high, 1.0)[after]])
+
+
+def from_the_beginning_of_blocks(band, x):
+    """Take lower ends to hold in all of a block, not from its end on."""
+    before = np.searchsorted(band.starts, x, side="right")
+    return np.array([np.append(0.0, band.low)[before], band.at(x)[1]])
+
+
+def chi_squared_limit(n_bins, alpha):
+    """Trust the limit of the likelihood ratio of few rows."""
+    return special.chdtri(n_bins, alpha) / 2.0
 
 
 def broken_law(generator, n_draws):
@@ -257,6 +284,18 @@ PLANTED = {
     "rows on edges claimed too": (
         partial(score_bin_designs.atoms_designs, claim_edges=True),
         80,
+    ),
+    "a band without Bonferroni": (
+        partial(outcome_designs.band_designs, at=bounds_with_all_of_the_error),
+        12,
+    ),
+    "lower ends from the beginning of a block": (
+        partial(outcome_designs.band_designs, at=from_the_beginning_of_blocks),
+        12,
+    ),
+    "deviations of few rows as in the limit": (
+        partial(outcome_designs.l2_designs, budget=chi_squared_limit),
+        12,
     ),
     "what never happens does": (
         partial(

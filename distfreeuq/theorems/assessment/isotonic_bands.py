@@ -11,6 +11,7 @@ from distfreeuq import metrics
 from distfreeuq._base.array_types import BoolArray, FloatArray
 from distfreeuq.metrics.monotone_bands import band_of_blocks
 from distfreeuq.references import ASSESSED_ELSEWHERE, DIMITRIADIS_2023
+from distfreeuq.theorems.draws.outcome_designs import band_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
@@ -88,6 +89,7 @@ BAND = Theorem(
         ASSESSED_ELSEWHERE,
     ),
     family="assessment",
+    designs=band_designs,
     experiments=tuple(
         Experiment(
             f"{curve.__name__}, n = {n}, {n_blocks} blocks at most",

@@ -10,6 +10,7 @@ from distfreeuq import metrics
 from distfreeuq._base.array_types import BoolArray, FloatArray
 from distfreeuq.metrics.squared_intervals import deviation_budget, error_within
 from distfreeuq.references import ASSESSED_ELSEWHERE
+from distfreeuq.theorems.draws.outcome_designs import l2_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
@@ -74,6 +75,7 @@ INTERVAL = Theorem(
     ),
     assumptions=("outcomes independent given the confidences", ASSESSED_ELSEWHERE),
     family="assessment",
+    designs=l2_designs,
     experiments=tuple(
         Experiment(
             f"n = {n}, {n_bins} bins, frequencies p^{power:g} with jumps of {jump:g}",
