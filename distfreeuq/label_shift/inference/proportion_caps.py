@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from distfreeuq._base.array_types import FloatArray
+from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq.bounds import unchecked
 from distfreeuq.label_shift.confusion import Confusion
 
@@ -32,10 +32,21 @@ class PriorCaps:
 
     def largest(self, values: FloatArray) -> float:
         """Return the largest mean of the values: the largest ones, up to their caps."""
-        order = np.argsort(-values, kind="stable")
+        ordered, shares = self._filled(values)
+        return float(ordered @ shares)
+
+    def largest_of_rows(self, values: FloatMatrix) -> FloatArray:
+        """Return the same for each row of values, which may be infinite."""
+        ordered, shares = self._filled(values)
+        return np.asarray((np.where(shares > 0.0, ordered, 0.0) * shares).sum(axis=1))
+
+    def _filled(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return values, the largest first, and the shares that they may have."""
+        order = np.argsort(-values, axis=-1, kind="stable")
         room = self.high[order]
-        before = np.cumsum(room) - room
-        return float(values[order] @ np.clip(1.0 - before, 0.0, room))
+        before = np.cumsum(room, axis=-1) - room
+        shares = np.clip(1.0 - before, 0.0, room)
+        return np.take_along_axis(values, order, axis=-1), shares
 
     def densest(self, counts: FloatArray) -> float:
         """Return a bound of max_k q_k / n_k over the classes with rows."""

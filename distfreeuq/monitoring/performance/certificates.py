@@ -18,7 +18,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.array_types import (
+    BoolArray,
+    BoolMatrix,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+)
 from distfreeuq._base.arrays import read_only
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq.label_shift.confusion import Confusion
@@ -102,16 +108,28 @@ class Strata:
         the cap, and the worst q is that of a knapsack. Of classes that are not used no
         more is said than that l - h is bounded.
         """
+        speeds, used = np.array([[plan.speed]]), plan.used[None]
+        return float(self.ends(caps, side, speeds, used, log_term)[0])
+
+    def ends(
+        self,
+        caps: FloatArray,
+        side: int,
+        speeds: FloatMatrix,
+        used: BoolMatrix,
+        log_term: float,
+    ) -> FloatArray:
+        """Return the same, (S,), for speeds (S, 1) and the classes (S, K) they use."""
         shares = np.append(caps, 1.0)
         parts = bernstein_exponents(
-            shares, self.counts, self.squares, self.reach(side), plan.speed
+            shares, self.counts, self.squares, self.reach(side), speeds
         )
-        per_share = parts[:-1] / np.where(caps > 0.0, caps, 1.0)
+        per_share = parts[:, :-1] / np.where(caps > 0.0, caps, 1.0)
         worst = self.high[:-1] if side > 0 else -self.low[:-1]
-        bound = side * self.means[:-1] + per_share / plan.speed
-        value = np.where(plan.used, bound, worst)
-        rest = side * float(self.means[-1]) + (log_term + float(parts[-1])) / plan.speed
-        return side * (PriorCaps(caps).largest(value) + rest)
+        bound = side * self.means[:-1] + per_share / speeds
+        value = np.where(used, bound, worst)
+        rest = side * float(self.means[-1]) + (log_term + parts[:, -1]) / speeds[:, 0]
+        return side * (PriorCaps(caps).largest_of_rows(value) + rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +162,13 @@ def best_plan(
         plan = Plan(1.0, have)
         return side * strata.end(caps, side, plan, log_term), plan
     fastest = _NEAR_POLE / max(float(load[-1]), 1e-3 * largest)
-    best, chosen = math.inf, Plan(_NEAR_POLE / largest, have)
-    for speed in np.geomspace(1e-2 * _NEAR_POLE / largest, fastest, _SPEEDS):
-        plan = Plan(float(speed), have & (planned * speed <= _NEAR_POLE))
-        value = side * strata.end(caps, side, plan, log_term)
-        if value < best:
-            best, chosen = value, plan
-    return best, chosen
+    speeds = np.geomspace(1e-2 * _NEAR_POLE / largest, fastest, _SPEEDS)[:, None]
+    used = have & (planned * speeds <= _NEAR_POLE)
+    values = side * strata.ends(caps, side, speeds, used, log_term)
+    best = int(np.argmin(values))
+    if math.isinf(values[best]):
+        return math.inf, Plan(_NEAR_POLE / largest, have)
+    return float(values[best]), Plan(float(speeds[best, 0]), used[best])
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from distfreeuq._base.array_types import FloatArray
+from distfreeuq._base.array_types import FloatArray, FloatMatrix
 
 
 def bernstein_exponents(
@@ -21,10 +21,14 @@ def bernstein_exponents(
     counts: FloatArray,
     squares: FloatArray,
     reach: FloatArray,
-    speed: float,
+    speed: float | FloatMatrix,
 ) -> FloatArray:
-    """Return each stratum's term psi(speed q_j c_j / n_j) S_j / c_j^2, shape (J,)."""
-    out = np.zeros(np.broadcast_shapes(weights.shape, squares.shape))
+    """Return each stratum's term psi(speed q_j c_j / n_j) S_j / c_j^2.
+
+    Of shape (J,); (S, J) for speeds of shape (S, 1).
+    """
+    shapes = (weights.shape, squares.shape, np.shape(speed))
+    out = np.zeros(np.broadcast_shapes(*shapes))
     varies = (squares > 0.0) & (reach > 0.0) & (counts > 0.0)
     safe_reach = np.where(varies, reach, 1.0)
     with np.errstate(over="ignore"):

@@ -145,7 +145,8 @@ def l2_interval(
         return found.low, found.high
     cells = cells_of(p, edges)
     counts = np.bincount(cells).astype(np.float64)
-    came_true, total = (np.bincount(cells, of) for of in (1.0 * hits, p))
+    came_true = np.bincount(cells, hits).astype(np.float64)
+    total = np.bincount(cells, p)
     filled = counts > 0.0
     allowed = budget(int(filled.sum()), 1.0 - level)
     confidence = total[filled] / counts[filled]

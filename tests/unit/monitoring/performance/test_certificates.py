@@ -127,6 +127,27 @@ def test_ends_by_hand(side, caps, used):
     assert found == pytest.approx(end_by_hand(caps, side, 4.0, used, 1.5))
 
 
+@pytest.mark.parametrize("side", [1, -1])
+def test_ends_of_many_speeds_are_those_of_each(side):
+    caps = np.array([0.7, 0.6])
+    speeds = np.array([[0.5], [4.0], [9.0]])
+    used = np.array([[True, True], [True, False], [False, False]])
+    found = STRATA.ends(caps, side, speeds, used, 1.5)
+    expected = [
+        end_by_hand(caps, side, speed, of, 1.5)
+        for speed, of in zip(speeds[:, 0], used, strict=True)
+    ]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_infinite_values_without_a_share_do_not_matter():
+    caps = PriorCaps(np.array([0.6, 0.5, 1.0]))
+    values = np.array([[np.inf, np.inf, 0.0], [3.0, 2.0, -np.inf], [1.0, 5.0, 2.0]])
+    assert caps.largest_of_rows(values).tolist() == [np.inf, 0.6 * 3 + 0.4 * 2, 3.5]
+    caps = PriorCaps(np.array([1.0, 1.0]))
+    assert caps.largest_of_rows(np.array([[np.inf, np.inf]])).tolist() == [np.inf]
+
+
 def rows_of(seed=0, n=200, m=130, delta=0.1):
     rng = np.random.default_rng(seed)
     labels = rng.choice(K, p=[0.5, 0.3, 0.2], size=n)
