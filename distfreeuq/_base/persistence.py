@@ -1,5 +1,8 @@
 """Results on disk: arrays plus one JSON text, and never pickle.
 
+As one JSON text (`to_text`, `from_text`) the same document has the arrays beside the
+content, as numbers that people can read; its digest is that of the file.
+
 The JSON document holds ``format``, ``version``, ``digest`` and ``content``. The digest
 is that of the content and of every array. In the content, what JSON has no form for is
 an object whose first key names its kind; an object of ours is its class's tag and its
@@ -32,7 +35,7 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.arrays import AnyArray, describe, listed, read_only, shortened
-from distfreeuq._base.files import archive, format1
+from distfreeuq._base.files import archive, format1, numbers
 from distfreeuq._base.files.replacement import target_of
 from distfreeuq._base.stored_state import check_state, state_of
 from distfreeuq.exceptions import InputError
@@ -124,19 +127,35 @@ def save(result: Any, path: str | PathLike[str]) -> None:
             name: archive.write_array(file, name, array)
             for name, array in arrays.items()
         }
-        document = {
-            "format": _FORMAT,
-            "version": _FORMAT_VERSION,
-            "digest": _digest(content, digests),
-            "content": content,
-        }
-        text = json.dumps(document, allow_nan=False).encode()
+        text = json.dumps(_document(content, digests), allow_nan=False).encode()
         if len(text) > _MAX_TEXT:
             must = f"a result whose names take at most {_MAX_TEXT} bytes as text"
             Arguments("save").invalid("self", must, f"{len(text)} bytes")
         archive.write_array(file, _JSON, np.frombuffer(text, dtype=np.uint8))
 
     archive.write_archive(target, write)
+
+
+def _document(content: Any, digests: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "format": _FORMAT,
+        "version": _FORMAT_VERSION,
+        "digest": _digest(content, digests),
+        "content": content,
+    }
+
+
+def to_text(result: Any) -> str:
+    """Return a result as one JSON text, which `from_text` reads back exactly."""
+    arrays: dict[str, AnyArray] = {}
+    content = _encode(result, arrays)
+    digests = {
+        name: archive.digest_of(archive.member_of(array))
+        for name, array in arrays.items()
+    }
+    document = _document(content, digests)
+    document["arrays"] = {name: numbers.listed_of(x) for name, x in arrays.items()}
+    return json.dumps(document, allow_nan=False)
 
 
 def _digest(content: Any, digests: Mapping[str, str]) -> str:
@@ -201,6 +220,10 @@ def not_ours(path: Any, why: str) -> InputError:
     )
 
 
+class _NotOurs(Exception):
+    """Says why something is no result that was saved."""
+
+
 def load(path: str | PathLike[str]) -> Any:
     """Read what `save` wrote; anything else is an InputError."""
     if not isinstance(path, str | PathLike):
@@ -211,15 +234,11 @@ def load(path: str | PathLike[str]) -> Any:
         if len(text) > _MAX_TEXT:
             raise not_ours(path, f"its text is longer than {_MAX_TEXT} bytes")
         document = json.loads(text, parse_constant=_no_number)
-        version = document["version"]
-        if document["format"] != _FORMAT or type(version) is not int or version < 1:
-            raise ValueError("this is another format")
-        if version > _FORMAT_VERSION:
-            raise not_ours(path, "it was written by a newer version of distfreeuq")
-        if not _is_intact(document, members):
-            raise not_ours(path, "its content was changed after it was saved")
+        version = _check_document(document, members)
     except InputError:
         raise
+    except _NotOurs as error:
+        raise not_ours(path, str(error)) from None
     except FileNotFoundError:
         raise not_ours(path, "there is no such file") from None
     except OSError as error:
@@ -234,6 +253,49 @@ def load(path: str | PathLike[str]) -> Any:
     except Exception as error:
         why = str(error) or type(error).__name__
         raise not_ours(path, f"its content is not understood ({why})") from None
+
+
+def from_text(text: Any, cls: type[Any], refuse: Callable[[str], NoReturn]) -> Any:
+    """Read what `to_text` wrote of an object of this class.
+
+    Anything else has `refuse` raise an error, which is told why.
+    """
+    if not isinstance(text, str):
+        refuse("it is no text")
+    try:
+        document = json.loads(text, parse_constant=_no_number)
+        listed_arrays = document.pop("arrays")
+        members = {
+            str(name): archive.member_of(numbers.array_of_list(one))
+            for name, one in listed_arrays.items()
+        }
+        version = _check_document(document, members)
+    except _NotOurs as error:
+        refuse(str(error))
+    except MemoryError:
+        refuse("it is too large for the memory")
+    except Exception:  # whatever the readers make of a foreign text
+        refuse("it is damaged or has another format")
+    try:
+        found = _Decoder(members, version).decode_all(document["content"])
+    except Exception as error:
+        why = str(error) or type(error).__name__
+        refuse(f"its content is not understood ({why})")
+    if not isinstance(found, cls):
+        refuse(f"it holds no {cls.__name__}")
+    return found
+
+
+def _check_document(document: Any, members: dict[str, bytes]) -> int:
+    """Return the version of a document that is ours and as it was written."""
+    version = document["version"]
+    if document["format"] != _FORMAT or type(version) is not int or version < 1:
+        raise ValueError("this is another format")
+    if version > _FORMAT_VERSION:
+        raise _NotOurs("it was written by a newer version of distfreeuq")
+    if not _is_intact(document, members):
+        raise _NotOurs("its content was changed after it was saved")
+    return version
 
 
 def _no_number(text: str) -> NoReturn:

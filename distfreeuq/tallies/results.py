@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import Classes
-from distfreeuq._base.arrays import listed
+from distfreeuq._base.arrays import describe, listed
 from distfreeuq._base.class_labels import name_array
+from distfreeuq._base import persistence
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import (
     State,
@@ -128,6 +129,47 @@ class Tally(Result, Tallied):
     def __radd__(self, other: Any) -> Tally:
         """Return the same tally for the 0 that `sum` begins with."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def to_json(self) -> str:
+        """Return the tally as one JSON text, which `from_json` reads back exactly.
+
+        It has what a file has, its version and digest among them, with every array as
+        numbers that one can read before one sends them.
+
+        Examples
+        --------
+        >>> import distfreeuq as dfu
+        >>> here = dfu.tally([[0.9, 0.1], [0.6, 0.4]] * 10, [0, 1] * 10, score=None)
+        >>> text = here.to_json()
+        >>> text[:45]
+        '{"format": "distfreeuq-result", "version": 2,'
+        >>> dfu.Tally.from_json(text) + here
+        <Tally n=40 K=2 counts>
+        """
+        return persistence.to_text(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Tally:
+        """Return the tally that a text of `to_json` holds.
+
+        Parameters
+        ----------
+        text : str
+
+        Raises
+        ------
+        InputError
+            If the text is another one, was changed, or was written by a newer version;
+            or if its numbers cannot be those of rows.
+        """
+        args = Arguments("Tally.from_json")
+
+        def refuse(why: str) -> NoReturn:
+            must = "a text that Tally.to_json returned"
+            args.invalid("text", must, f"{describe(text)}: {why}")
+
+        found: Tally = persistence.from_text(text, cls, refuse)
+        return found
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per class: rows predicted to be of it, and rows of it."""

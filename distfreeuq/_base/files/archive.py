@@ -62,6 +62,13 @@ def write_array(archive: zipfile.ZipFile, name: str, array: AnyArray) -> str:
     return hashed.sha256.hexdigest()
 
 
+def member_of(array: AnyArray) -> bytes:
+    """Return the bytes that `write_array` writes of an array."""
+    file = io.BytesIO()
+    np.lib.format.write_array(file, array, allow_pickle=False)
+    return file.getvalue()
+
+
 def read_archive(path: str | PathLike[str]) -> dict[str, bytes]:
     """Return the members of an archive by name; ValueError if it is none of ours.
 
