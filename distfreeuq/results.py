@@ -7,7 +7,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from distfreeuq._base import persistence
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.arrays import read_only as read_only
+from distfreeuq._base.files.rows_left_out import without_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +58,11 @@ class Result(ABC):
     def _validate_state(self) -> None:  # noqa: B027 (not all have to)
         """Raise a ValueError if a file held numbers that no fit can give."""
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def _why_rows(self) -> str | None:
+        """Return why nothing is left of the result without its rows; None else."""
+        return None
+
+    def save(self, path: str | PathLike[str], *, rows: bool = True) -> None:
         """Write the result to a file that `distfreeuq.load` reads back exactly.
 
         The file is an npz archive of arrays and one JSON text; no pickle, so loading a
@@ -67,15 +73,26 @@ class Result(ABC):
         path : str or path-like
             An existing file is replaced and keeps its permissions; where it is a
             symbolic link, the file that it leads to.
+        rows : bool, default True
+            False leaves out what the result keeps of each row: the probabilities and
+            labels of an estimate of label shift, the calibration scores of prediction
+            sets. The file is then as small for a million rows as for ten. What is
+            loaded predicts the same and prints the same table, with a line that says
+            so; what needs the rows (p-values, other levels, the bootstrap, a figure of
+            the scores) is an InputError.
 
         Raises
         ------
         InputError
-            If the result holds what a file without code cannot: a function or an
+            With `rows=False`, if the result can do nothing without its rows: sets,
+            density ratios and what was weighted by them, cross-conformal and
+            Venn-Abers fits, monitors, tallies of scores that are not on a grid. Or
+            if the result holds what a file without code cannot: a function or an
             estimator of yours, or class names other than strings, numbers, None and
             tuples of these.
         """
-        persistence.save(self, path)
+        rows = Arguments("save").flag(rows, "rows")
+        persistence.save(self if rows else without_rows(self), path)
 
 
 def load(path: str | PathLike[str]) -> Any:

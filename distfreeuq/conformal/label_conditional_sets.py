@@ -20,7 +20,7 @@ from distfreeuq._base.array_types import (
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_classes
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import State, floats, integers, require
+from distfreeuq._base.stored_state import State, floats, integers, maybe, require
 from distfreeuq._base.tallied import Tallied
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_sample
 from distfreeuq.bounds import unchecked
@@ -46,8 +46,8 @@ class LabelConditionalConformalResult(ClassThresholdResult):
     ranks : ndarray (K,)
         Rank of each class's threshold among its own scores; one more than the class's
         rows stands for an infinite threshold.
-    score_labels : ndarray (n,)
-        The labels of `scores`, as column numbers.
+    score_labels : ndarray (n,) or None
+        The labels of `scores`, as column numbers; None where those are.
     class_lower : ndarray (K,)
         With probability 0.95 over the calibration draw, class k's coverage given the
         calibration rows is at least this (each class by itself).
@@ -66,17 +66,20 @@ class LabelConditionalConformalResult(ClassThresholdResult):
     _covers_every_class: ClassVar[bool] = True
 
     ranks: IntArray
-    score_labels: IntArray
+    score_labels: IntArray | None
     class_lower: FloatArray
 
     _state: ClassVar[State] = {
         "ranks": integers("K"),
-        "score_labels": integers("n", below="K"),
+        "score_labels": maybe(integers("n", below="K")),
         "class_lower": floats("K", low=0.0, high=1.0),
     }
+    _of_rows: ClassVar[tuple[str, ...]] = ("score_labels",)
 
     def _validate_state(self) -> None:
         ConformalResult._validate_state(self)
+        if self.score_labels is None:
+            return
         counts = np.bincount(self.score_labels, minlength=len(self.classes))
         require(np.array_equal(counts, self.class_counts), "labels that were counted")
 
@@ -84,14 +87,15 @@ class LabelConditionalConformalResult(ClassThresholdResult):
         """Return the same fit at another level, as `ConformalResult.at`."""
         args = Arguments("LabelConditionalConformalResult.at")
         alphas = args.alphas(alpha, self.classes)
-        calibration = self._calibration(self.score_labels)
+        calibration = self._calibration(self._kept_labels(self.score_labels, "at"))
         return fit_label_conditional(
             calibration, alphas, self.confidence, np.ndim(alpha) == 0
         )
 
     def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
         p = np.empty(scores.shape)
-        by_class = self.scores[np.argsort(self.score_labels, kind="stable")]
+        labels = self._kept_labels(self.score_labels, "p_values")
+        by_class = self._kept_scores("p_values")[np.argsort(labels, kind="stable")]
         ends = np.cumsum(self.class_counts)
         for k, (n, end) in enumerate(zip(self.class_counts, ends, strict=True)):
             own = by_class[end - n : end]

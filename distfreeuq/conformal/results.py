@@ -20,6 +20,7 @@ from distfreeuq._base.array_types import (
 )
 from distfreeuq._base.arrays import describe, read_only, row_names
 from distfreeuq._base.class_labels import name_array
+from distfreeuq._base.files.rows_left_out import fields_of_rows, kept
 from distfreeuq._base.random_streams import check_rng
 from distfreeuq._base.row_uniforms import RowKey, new_uniforms
 from distfreeuq._base.stored_state import (
@@ -125,8 +126,8 @@ class ConformalResult(Result):
         Probability over the calibration draw, for the training-conditional version.
     n : int
         Calibration rows.
-    scores : ndarray (n,)
-        Calibration scores, ascending.
+    scores : ndarray (n,) or None
+        Calibration scores, ascending; None after ``save(rows=False)``.
     class_counts : ndarray (K,)
         Calibration rows by class.
     classes : sequence
@@ -166,7 +167,7 @@ class ConformalResult(Result):
     never_empty: bool
     confidence: float | None
     n: int
-    scores: FloatArray
+    scores: FloatArray | None
     class_counts: IntArray
     classes: Classes
     guarantee: Guarantee | NoGuarantee
@@ -183,17 +184,20 @@ class ConformalResult(Result):
         "never_empty": flag(),
         "confidence": maybe(rate()),
         "n": count("n"),
-        "scores": floats("n", ascending=True),
+        "scores": maybe(floats("n", ascending=True)),
         "class_counts": integers("K"),
         "guarantee": part(Guarantee, NoGuarantee),
         "further": several(part(Guarantee)),
         "row_key": part_or_none(RowKey),
     }
+    _of_rows: ClassVar[tuple[str, ...]] = ("scores",)
 
     def _validate_state(self) -> None:
         require(self.class_counts.sum() == self.n, "as many rows as classes have")
         hashed = self.row_key is not None
         require(self.randomized or not hashed, "a key of randomised scores, or None")
+        left_out = {getattr(self, name) is None for name in fields_of_rows(type(self))}
+        require(len(left_out) == 1, "all that is kept of the rows, or nothing")
 
     def __repr__(self) -> str:
         """Return one line."""
@@ -287,11 +291,19 @@ class ConformalResult(Result):
         """Whether new rows' uniforms are drawn, and not hashes of the rows."""
         return self.randomized and self.row_key is None
 
+    def _kept_scores(self, method: str) -> FloatArray:
+        """Return the calibration scores, which a method needs."""
+        return kept(self.scores, f"{type(self).__name__}.{method}")
+
+    def _kept_labels(self, labels: IntArray | None, method: str) -> IntArray:
+        """Return the labels of the scores, which a method needs."""
+        return kept(labels, f"{type(self).__name__}.{method}")
+
     def _calibration(self, labels: IntArray | None) -> CalibrationScores:
         """Return the calibration scores again, with their labels if these are kept."""
         none = np.empty(0, dtype=np.int64)
         return CalibrationScores(
-            scores=self.scores,
+            scores=self._kept_scores("at"),
             counts=self.class_counts,
             labels=none if labels is None else labels,
             order=none if labels is None else np.arange(self.n),

@@ -105,6 +105,9 @@ class PredictionSets(Result):
         counted = np.array_equal(self.sizes, np.count_nonzero(self.mask, axis=1))
         require(counted, "the number of labels in each set")
 
+    def _why_rows(self) -> str:
+        return "which are a set for each row"
+
     def __repr__(self) -> str:
         """Return one line."""
         n, n_classes = self.mask.shape

@@ -59,7 +59,8 @@ class SplitConformalResult(ClassThresholdResult):
         return fit_split(self._calibration(None), level, self.confidence)
 
     def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
-        return weighted_p_values(scores, self.scores, np.ones(self.n), 1.0)
+        own = self._kept_scores("p_values")
+        return weighted_p_values(scores, own, np.ones(self.n), 1.0)
 
     def _facts(self) -> list[tuple[str, str]]:
         rank = f"{self.rank} of {self.n}" if self.rank <= self.n else "beyond the last"

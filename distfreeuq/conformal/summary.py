@@ -50,6 +50,8 @@ def summarize_conformal(
     advice = result._advice()
     if advice is not None and not choice:
         notes.append(("Instead", advice))
+    if result.scores is None:
+        notes.append(("Rows", _LEFT_OUT))
     notes += _ties(result)
     return printing.summarize(result.title, facts + result._facts(), [table], notes)
 
@@ -67,7 +69,7 @@ def _uniforms(result: ConformalResult) -> list[tuple[str, str]]:
 def _ties(result: ConformalResult) -> list[tuple[str, str]]:
     """Return how many calibration rows tie because the same rows have one uniform."""
     key = result.row_key
-    if key is None or key.by_id:
+    if key is None or key.by_id or result.scores is None:
         return []
     _, counts = np.unique(result.scores, return_counts=True)
     n_tied = int(counts[counts > 1].sum())
@@ -78,6 +80,12 @@ def _ties(result: ConformalResult) -> list[tuple[str, str]]:
         "be larger than they need be. ids= gives repeated rows uniforms of their own."
     )
     return [("Note", told)]
+
+
+_LEFT_OUT = (
+    "left out when this was saved: p-values, other levels and a figure of the scores "
+    "need them; sets do not."
+)
 
 
 def summarize_sets(sets: PredictionSets) -> Summary:

@@ -154,6 +154,9 @@ class CovariateShiftCalibrationResult(Result):
         learnt = None if self.feature_map is None else len(self.feature_map.features)
         require(n_features == learnt, "as many features as the map has")
 
+    def _why_rows(self) -> str:
+        return "whose table is made of its rows' weights (its calibration can)"
+
     def __repr__(self) -> str:
         """Return one line."""
         return (

@@ -217,7 +217,7 @@ class DensityRatioResult(Result):
         Parameters
         ----------
         x : array_like (n, d)
-                Features as in the fit; (n,) if there was one. After a fit of texts,
+            Features as in the fit; (n,) if there was one. After a fit of texts,
             categories or a formula, a frame.
         """
         args = Arguments("DensityRatioResult.weight")
@@ -264,6 +264,9 @@ class DensityRatioResult(Result):
         from distfreeuq import plots
 
         return plots.density_ratio_weights(self, ax=ax)
+
+    def _why_rows(self) -> str:
+        return "whose table is made of the weights of its rows"
 
     def _check_savable(self) -> None:
         check_savable(self)

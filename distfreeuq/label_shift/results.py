@@ -20,6 +20,7 @@ from distfreeuq._base.array_types import (
 )
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_array
+from distfreeuq._base.files.rows_left_out import kept
 from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import stream
 from distfreeuq._base.stored_state import (
@@ -191,7 +192,7 @@ class LabelShiftResult(Result):
     samples : Samples or None
         The rows, which the bootstrap of soft predictions and of MLLS needs. The result
         keeps both matrices in memory, and does not copy them: do not change them while
-        you use it.
+        you use it. None for counted predictions, and after ``save(rows=False)``.
     shift_test : ShiftTest or None
         What `test` returns.
     output_cells : OutputCells or None
@@ -269,6 +270,8 @@ class LabelShiftResult(Result):
         "notes": several(text()),
         "guarantee": part(Guarantee, NoGuarantee),
     }
+
+    _of_rows: ClassVar[tuple[str, ...]] = ("samples",)
 
     def _validate_state(self) -> None:
         require(self.known or self.moments is not None, "a moment estimate")
@@ -489,7 +492,8 @@ class LabelShiftResult(Result):
         self, n_boot: int, generator: np.random.Generator, n_jobs: int, progress: bool
     ) -> FloatMatrix:
         """Return the weights (B, K) of resamples of both samples."""
-        if self.samples is None:
+        samples = self._kept_samples("LabelShiftResult.confint")
+        if samples is None:
             assert self.confusion is not None
             return resample_counts(
                 self.confusion, self.regularization, n_boot, generator, progress
@@ -501,7 +505,7 @@ class LabelShiftResult(Result):
                 calibration=self.calibration,
                 prior_from=self.prior_from,
             )
-        return resample_rows(self.samples, refit, n_boot, generator, n_jobs, progress)
+        return resample_rows(samples, refit, n_boot, generator, n_jobs, progress)
 
     def region(self, delta: float) -> Box | Polytope:
         """Return a set that holds all true weights at once, with probability 1 - delta.
@@ -537,13 +541,27 @@ class LabelShiftResult(Result):
         counts = None if self.labelled is None else self.labelled.counts
         return exact_region(self.confusion, delta, counts)
 
+    @property
+    def _lacks_rows(self) -> bool:
+        """Whether it was saved without the rows that it was made of."""
+        if self.samples is not None or self.confusion is None:
+            return False
+        return self.method == "MLLS" or self.confusion.soft
+
+    def _kept_samples(self, caller: str, parameter: str = "self") -> Samples | None:
+        """Return the rows, if they count and not their predicted classes alone."""
+        if not self._lacks_rows:
+            return self.samples
+        return kept(self.samples, caller, parameter)
+
     def _prior_caps(self, delta: float) -> PriorCaps:
         """Return caps of the target's proportions, by the rows' predicted classes."""
         return prior_caps(self._counted(), delta)
 
     def _counted(self) -> Confusion:
         """Return how often each class is predicted, whatever the estimate is from."""
-        confusion, samples = self.confusion, self.samples
+        confusion = self.confusion
+        samples = self._kept_samples("label_shift_conformal", "label_weight")
         if samples is not None:
             confusion = hard_confusion(
                 np.asarray(samples.probs.argmax(axis=1)),
@@ -558,7 +576,10 @@ class LabelShiftResult(Result):
         """Return the law that the moment estimate of the weights has in the limit."""
         assert self.moments is not None and self.confusion is not None
         covariance = self.covariance if self.method == "MLLS" else None
-        return limit_law(self.moments, covariance, self.confusion, self.samples)
+        samples = self.samples
+        if covariance is None:
+            samples = self._kept_samples("label_shift_conformal", "label_weight")
+        return limit_law(self.moments, covariance, self.confusion, samples)
 
     def _limit_law_of_prior(self) -> LimitLaw:
         """Return the same of the target's class proportions."""
@@ -600,7 +621,8 @@ class LabelShiftResult(Result):
         if rng is None and n_draws == self.shift_test.n_draws:
             return self.shift_test
         generator = None if rng is None else stream(rng, "bootstrap", args.caller)
-        return _shift_test(self.confusion, self.samples, generator, n_draws)
+        samples = self._kept_samples("LabelShiftResult.test")
+        return _shift_test(self.confusion, samples, generator, n_draws)
 
     def goodness_of_fit(self) -> GoodnessOfFitTest:
         """Is it label shift at all? Test that the target mixes the source's classes.

@@ -49,6 +49,10 @@ _LABELS = (
     "combined with the estimate from the other target rows, with estimated weights of "
     "least variance. The tests and the condition number do not use them."
 )
+_LEFT_OUT = (
+    "left out when this was saved: the bootstrap, other draws of the no-shift test and "
+    "sets that allow for the errors of the weights need them."
+)
 # The level at which a summary warns.
 _REFUTED = 0.01
 
@@ -86,6 +90,8 @@ def summarize_label_shift(result: LabelShiftResult) -> Summary:
         notes.insert(2, ("Label shift", _what_fits(result)))
         if result.output_cells is not None:
             notes += _refuted(result.goodness_of_fit().p_value)
+    if result._lacks_rows:
+        notes.append(("Rows", _LEFT_OUT))
     if result.method == "MLLS":
         notes.insert(0, ("Weights", _LIKELIHOOD))
     if result.labelled is not None:

@@ -58,9 +58,10 @@ def calibration_scores(fit: ConformalResult, *, ax: Axes | None = None) -> Axes:
     figure_arguments.result(
         Arguments("calibration_scores"), fit, "fit", "ConformalResult"
     )
+    scores = fit._kept_scores("plot")
     ax = new_axes(ax)
     levels = np.arange(1, fit.n + 1) / (fit.n + 1)
-    ax.step(fit.scores, levels, where="post", color=BLUE, label="calibration scores")
+    ax.step(scores, levels, where="post", color=BLUE, label="calibration scores")
     if not isinstance(fit.alpha, np.ndarray):
         ax.axhline(1.0 - fit.alpha, label=f"nominal {1.0 - fit.alpha:g}", **NOMINAL)
     finite = np.unique(fit.thresholds[np.isfinite(fit.thresholds)])
@@ -92,15 +93,15 @@ def grouped_scores(fit: GroupedConformalResult, *, ax: Axes | None = None) -> Ax
     figure_arguments.result(
         Arguments("grouped_scores"), fit, "fit", "GroupedConformalResult"
     )
-    ax = new_axes(ax)
     shown = list(zip(fit.names, fit.fits, strict=True))[: len(CYCLE)]
+    all_scores = [one._kept_scores("plot") for _, one in shown]
+    ax = new_axes(ax)
     colors, lines = CYCLE[: len(shown)], LINES[: len(shown)]
-    for (name, one), color, line in zip(shown, colors, lines, strict=True):
+    drawn = zip(shown, all_scores, colors, lines, strict=True)
+    for (name, one), scores, color, line in drawn:
         levels = np.arange(1, one.n + 1) / (one.n + 1)
         what = f"{shown_name(name)} (n = {one.n})"
-        ax.step(
-            one.scores, levels, where="post", color=color, linestyle=line, label=what
-        )
+        ax.step(scores, levels, where="post", color=color, linestyle=line, label=what)
         finite = one.thresholds[np.isfinite(one.thresholds)]
         if finite.size:
             ax.axvline(float(finite.max()), color=color, linestyle=line, linewidth=0.8)

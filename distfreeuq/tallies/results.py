@@ -103,6 +103,11 @@ class Tally(Result, Tallied):
             same = np.array_equal(self.scores.counts, self.counts.by_label())
             require(self.counts.labelled and same, "scores of all rows")
 
+    def _why_rows(self) -> str | None:
+        if self.scores is None or self.scores.per_unit is not None:
+            return None
+        return "which has a score of each row (with per_unit=, counts of scores)"
+
     def __repr__(self) -> str:
         """Return one line."""
         scores = "" if self.scores is None else f", {self.scores.score.name} scores"

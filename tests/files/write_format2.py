@@ -13,6 +13,7 @@ import pandas as pd
 
 import distfreeuq as dfu
 from distfreeuq import theorems
+from distfreeuq._base.files.rows_left_out import without_rows
 from tests.unit.simulation_study import study
 
 GENERATOR = np.random.default_rng(2)
@@ -198,6 +199,10 @@ def results() -> dict[str, Any]:
     found["choice"] = dfu.choose_calibration(
         LOGITS, LABELS, None, None, ["platt", "vector"], ratio=WEIGHTS, rng=0
     )
+    # what `save(rows=False)` writes
+    found["split-no-rows"] = without_rows(split)
+    for name in ("label-conditional", "rank-calibrated", "label-shift-known", "mlls"):
+        found[f"{name}-no-rows"] = without_rows(found[name])
     found["decisions-judged"] = found["decisions"].evaluate(LOGITS, LABELS)
     for mode in ("bins-classwise", "bins-top-label"):
         found[f"{mode}-shift"] = found[mode].under_label_shift([0.5, 1.0, 1.5])

@@ -76,7 +76,7 @@ REFUSALS: dict[str, str] = {
     ),
     r"LabelShiftResult\.test: Known priors come without samples": "no samples",
     r"\w+\.\w+: The 'self' parameter of ": "a result that has not what it takes",
-    r"\w+\.save( and load)?: ": "a result that holds what no file can",
+    r"\w+\.save( and load| without rows)?: ": "a result that holds what no file can",
     r"\w+: The 'class_prior' parameter of PAS": "the score's own parameter",
     r"SearchResult\.design: ": "the theorem is not registered (any more)",
     r"\w+\.(p_values|effects): ": "a result that has none",

@@ -123,6 +123,7 @@ OWN: dict[str, Kind] = {
     "NestedScore.describe.randomized": kinds.flag,
     "ComparisonResult.interval.metric": METRIC,
     "save.path": fitted.new_path,
+    "Result.save.rows": kinds.flag,
 }
 
 
@@ -188,6 +189,17 @@ def _stored(result: Any) -> Any:
     return dfu.load(path)
 
 
+def _stored_without_rows(result: Any) -> Any:
+    path = fitted.folder() / "small.npz"
+    try:
+        result.save(path, rows=False)
+    except dfu.InputError as error:
+        if "'rows' parameter of save" not in str(error):
+            raise
+        return None  # what is its rows says so
+    return dfu.load(path)
+
+
 # The share of each, and whether it must return the same again.
 PROTOCOL: dict[str, tuple[Callable[[Any], Any], float, bool]] = {
     "repr": (repr, 0.5, False),
@@ -198,6 +210,7 @@ PROTOCOL: dict[str, tuple[Callable[[Any], Any], float, bool]] = {
     "deepcopy": (_copied, 0.2, True),
     "pickle": (_pickled, 0.2, True),
     "save and load": (_stored, 0.1, True),
+    "save without rows": (_stored_without_rows, 0.05, False),
 }
 
 

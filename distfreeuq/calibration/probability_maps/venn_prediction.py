@@ -79,6 +79,9 @@ class VennAbersResult(CalibrationResult):
             sizes = {values.size for values in one}
             require(len(sizes) == 1 and sizes != {0}, "two values at each knot")
 
+    def _why_rows(self) -> str:
+        return "whose curves have a point at each row"
+
     def __repr__(self) -> str:
         """Return one line."""
         return f"<VennAbersResult n={self.n} K={len(self.classes)}>"

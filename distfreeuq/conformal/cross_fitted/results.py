@@ -155,6 +155,9 @@ class CrossConformalResult(Result):
         hashed = self.row_key is not None
         require(self.randomized or not hashed, "a key of randomised scores, or None")
 
+    def _why_rows(self) -> str:
+        return "which compares new rows with every calibration row"
+
     def __repr__(self) -> str:
         """Return one line."""
         return (

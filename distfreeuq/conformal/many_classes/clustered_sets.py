@@ -18,7 +18,7 @@ from distfreeuq._base.array_types import (
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import stream
-from distfreeuq._base.stored_state import State, integers, require
+from distfreeuq._base.stored_state import State, integers, maybe, require
 from distfreeuq._numerics.quantiles import smallest_sample
 from distfreeuq.conformal.data import (
     CalibrationScores,
@@ -51,9 +51,10 @@ class ClusteredConformalResult(ClassThresholdResult):
     ----------
     cluster : ndarray (K,)
         Each class's cluster; 0 is that of the classes with too few rows to compare.
-    score_labels : ndarray (n,)
-        The labels of `scores`, as column numbers. `scores`, `n` and `class_counts` are
-        those of the rows that gave the thresholds; the others gave the clusters.
+    score_labels : ndarray (n,) or None
+        The labels of `scores`, as column numbers; None where those are. `scores`, `n`
+        and `class_counts` are those of the rows that gave the thresholds; the others
+        gave the clusters.
 
     The other attributes are those of every `ConformalResult`.
 
@@ -70,12 +71,13 @@ class ClusteredConformalResult(ClassThresholdResult):
     """
 
     cluster: IntArray
-    score_labels: IntArray
+    score_labels: IntArray | None
 
     _state: ClassVar[State] = {
         "cluster": integers("K"),
-        "score_labels": integers("n", below="K"),
+        "score_labels": maybe(integers("n", below="K")),
     }
+    _of_rows: ClassVar[tuple[str, ...]] = ("score_labels",)
     _new_row: ClassVar[str] = "a new row"
 
     def _validate_state(self) -> None:
@@ -87,14 +89,15 @@ class ClusteredConformalResult(ClassThresholdResult):
     def at(self, alpha: float) -> ClusteredConformalResult:
         """Return the same fit at another level, as `ConformalResult.at`."""
         level = Arguments("ClusteredConformalResult.at").alpha(alpha)
-        calibration = self._calibration(self.score_labels)
+        calibration = self._calibration(self._kept_labels(self.score_labels, "at"))
         return fit_clustered(calibration, self.cluster, level)
 
     def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
         p = np.empty(scores.shape)
-        of_rows = self.cluster[self.score_labels]
+        calibration = self._kept_scores("p_values")
+        of_rows = self.cluster[self._kept_labels(self.score_labels, "p_values")]
         for c in np.unique(self.cluster):
-            own = self.scores[of_rows == c]
+            own = calibration[of_rows == c]
             columns = self.cluster == c
             p[:, columns] = weighted_p_values(
                 scores[:, columns], own, np.ones(own.size), 1.0

@@ -11,7 +11,7 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatMatrix, IntArray, RandomState
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import State, integers, proportion
+from distfreeuq._base.stored_state import State, integers, maybe, proportion
 from distfreeuq._numerics.quantiles import conformal_rank, smallest_order_statistic
 from distfreeuq.conformal.data import CalibrationScores, calibration_scores
 from distfreeuq.conformal.many_classes import guarantees
@@ -32,8 +32,8 @@ class InterpolatedConformalResult(ClassThresholdResult):
     ----------
     share : float
         The weight of a class's own threshold.
-    score_labels : ndarray (n,)
-        The labels of `scores`, as column numbers.
+    score_labels : ndarray (n,) or None
+        The labels of `scores`, as column numbers; None where those are.
 
     The other attributes are those of every `ConformalResult`.
 
@@ -47,18 +47,20 @@ class InterpolatedConformalResult(ClassThresholdResult):
     """
 
     share: float
-    score_labels: IntArray
+    score_labels: IntArray | None
 
     _state: ClassVar[State] = {
         "share": proportion(),
-        "score_labels": integers("n", below="K"),
+        "score_labels": maybe(integers("n", below="K")),
     }
+    _of_rows: ClassVar[tuple[str, ...]] = ("score_labels",)
     _new_row: ClassVar[str] = "a new row"
 
     def at(self, alpha: float) -> InterpolatedConformalResult:
         """Return the same fit at another level, as `ConformalResult.at`."""
         level = Arguments("InterpolatedConformalResult.at").alpha(alpha)
-        return fit_interpolated(self._calibration(self.score_labels), level, self.share)
+        labels = self._kept_labels(self.score_labels, "at")
+        return fit_interpolated(self._calibration(labels), level, self.share)
 
     def _p_values_of(self, scores: FloatMatrix) -> FloatMatrix:
         args = Arguments("InterpolatedConformalResult.p_values")

@@ -18,8 +18,9 @@ from distfreeuq._base.array_types import (
 )
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_classes
+from distfreeuq._base.files.rows_left_out import kept
 from distfreeuq._base.persistence import register
-from distfreeuq._base.stored_state import State, floats, integers, proportion
+from distfreeuq._base.stored_state import State, floats, integers, maybe, proportion
 from distfreeuq._numerics.quantiles import SLACK, smallest_sample
 from distfreeuq.conformal.data import (
     CalibrationScores,
@@ -52,10 +53,10 @@ class RankCalibratedConformalResult(ClassThresholdResult):
         more likely; +inf: wherever its score allows.
     rank_share : float
         Share of alpha that may be spent on ranks.
-    ranks : ndarray (n,)
-        The true labels' ranks, in the order of `scores`.
-    score_labels : ndarray (n,)
-        The labels of `scores`, as column numbers.
+    ranks : ndarray (n,) or None
+        The true labels' ranks, in the order of `scores`; None where those are.
+    score_labels : ndarray (n,) or None
+        The labels of `scores`, as column numbers; None where those are.
 
     The other attributes are those of every `ConformalResult`.
 
@@ -70,22 +71,24 @@ class RankCalibratedConformalResult(ClassThresholdResult):
 
     largest_rank: FloatArray
     rank_share: float
-    ranks: FloatArray
-    score_labels: IntArray
+    ranks: FloatArray | None
+    score_labels: IntArray | None
 
     _state: ClassVar[State] = {
         "largest_rank": floats("K", low=0.0, nan=False),
         "rank_share": proportion(),
-        "ranks": floats("n", low=1.0, finite=True),
-        "score_labels": integers("n", below="K"),
+        "ranks": maybe(floats("n", low=1.0, finite=True)),
+        "score_labels": maybe(integers("n", below="K")),
     }
+    _of_rows: ClassVar[tuple[str, ...]] = ("ranks", "score_labels")
     _covers_every_class: ClassVar[bool] = True
 
     def at(self, alpha: float) -> RankCalibratedConformalResult:
         """Return the same fit at another level, as `ConformalResult.at`."""
         level = Arguments("RankCalibratedConformalResult.at").alpha(alpha)
-        calibration = self._calibration(self.score_labels)
-        return fit_rank_calibrated(calibration, self.ranks, level, self.rank_share)
+        calibration = self._calibration(self._kept_labels(self.score_labels, "at"))
+        ranks = kept(self.ranks, "RankCalibratedConformalResult.at")
+        return fit_rank_calibrated(calibration, ranks, level, self.rank_share)
 
     def _members(
         self, rows: UncheckedProbs, uniforms: FloatArray, thresholds: FloatArray

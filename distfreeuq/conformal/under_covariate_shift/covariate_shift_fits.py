@@ -14,6 +14,7 @@ from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import (
     State,
     count,
+    floats,
     masses,
     maybe,
     part_or_none,
@@ -79,11 +80,15 @@ class CovariateShiftConformalResult(ConformalResult):
     ratio: DensityRatioResult | None
 
     _state: ClassVar[State] = {
+        "scores": floats("n", ascending=True),
         "sample_weight": masses("n"),
         "ess": real(0.0, nan=True, finite=False),
         "n_kept": maybe(count()),
         "ratio": part_or_none(DensityRatioResult),
     }
+
+    def _why_rows(self) -> str:
+        return "whose threshold for a new row is a quantile of all scores"
 
     def at(self, alpha: float) -> CovariateShiftConformalResult:
         """Return the same fit at another level, as `ConformalResult.at`."""
@@ -179,9 +184,8 @@ class CovariateShiftConformalResult(ConformalResult):
         self, rows: UncheckedProbs, uniforms: FloatArray, weights: FloatArray
     ) -> FloatMatrix:
         scores = all_label_scores(self.score, rows, uniforms)
-        return weighted_p_values(
-            scores, self.scores, self.sample_weight, weights[:, None]
-        )
+        own = self._kept_scores("p_values")
+        return weighted_p_values(scores, own, self.sample_weight, weights[:, None])
 
     def _own_weights(
         self,
@@ -243,8 +247,9 @@ class CovariateShiftConformalResult(ConformalResult):
     def _thresholds_of(self, own: FloatArray) -> FloatArray:
         if self.n_kept is not None:
             return np.full(own.shape, self.thresholds[0])
+        scores = self._kept_scores("threshold_for")
         return covariate_shift_thresholds(
-            self.scores, self.sample_weight, own, float(self.alpha)
+            scores, self.sample_weight, own, float(self.alpha)
         )
 
     def _facts(self) -> list[tuple[str, str]]:

@@ -61,8 +61,8 @@ class LabelShiftConformalResult(ClassThresholdResult):
         True: thresholds are the largest over a confidence region of the weights.
         "directional": each label's has a bound of its own. "combined": the smaller
         one of that and a label-conditional one.
-    score_labels : ndarray (n,)
-        The labels of `scores`, as column numbers.
+    score_labels : ndarray (n,) or None
+        The labels of `scores`, as column numbers; None where those are.
     ess : float or None
         Effective sample size (sum w)^2 / sum w^2 of the weighted calibration rows.
     pac_method : str or None
@@ -82,7 +82,7 @@ class LabelShiftConformalResult(ClassThresholdResult):
     label_weight: FloatArray | None
     weights_from: str
     robust: bool | str
-    score_labels: IntArray
+    score_labels: IntArray | None
     ess: float | None
     pac_method: str | None
 
@@ -90,13 +90,16 @@ class LabelShiftConformalResult(ClassThresholdResult):
         "label_weight": maybe(floats("K", low=0.0, nan=False)),
         "weights_from": text(),
         "robust": flag_or_text("directional", "combined"),
-        "score_labels": integers("n", below="K"),
+        "score_labels": maybe(integers("n", below="K")),
         "ess": maybe(real(0.0, nan=True, finite=False)),
         "pac_method": maybe(text()),
     }
+    _of_rows: ClassVar[tuple[str, ...]] = ("score_labels",)
 
     def _validate_state(self) -> None:
         ConformalResult._validate_state(self)
+        if self.score_labels is None:
+            return
         counts = np.bincount(self.score_labels, minlength=len(self.classes))
         require(np.array_equal(counts, self.class_counts), "labels that were counted")
 
@@ -110,14 +113,15 @@ class LabelShiftConformalResult(ClassThresholdResult):
         if isinstance(claim, Guarantee) and claim.confidence is not None:
             must = "given to a fit of its own with independent=True"
             args.invalid("alpha", must, f"{level:g}")
-        calibration = self._calibration(self.score_labels)
+        labels = self._kept_labels(self.score_labels, "at")
+        calibration = self._calibration(labels)
         if self.weights_from == "known":
             known = guarantees.known_weights(calibration, self.label_weight, level)
             claim = calibration.needing_seed(known)
         elif isinstance(claim, Guarantee):
             claim = guarantees.in_the_limit(claim, level)
         thresholds = label_shift_thresholds(
-            self.scores, self.score_labels, self.label_weight, level
+            calibration.scores, labels, self.label_weight, level
         )
         return replace(
             self, alpha=level, thresholds=read_only(thresholds), guarantee=claim
@@ -130,8 +134,10 @@ class LabelShiftConformalResult(ClassThresholdResult):
                 "False in the fit: union and directional sets have no p-values",
                 repr(self.robust),
             )
-        row_weights = finite_weights(self.label_weight)[self.score_labels]
-        return weighted_p_values(scores, self.scores, row_weights, self.label_weight)
+        own = self._kept_scores("p_values")
+        labels = self._kept_labels(self.score_labels, "p_values")
+        row_weights = finite_weights(self.label_weight)[labels]
+        return weighted_p_values(scores, own, row_weights, self.label_weight)
 
     def _facts(self) -> list[tuple[str, str]]:
         weights = self.weights_from

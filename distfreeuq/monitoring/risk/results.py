@@ -138,6 +138,9 @@ class RiskMonitor(Result):
         "record": part(RiskRecord),
     }
 
+    def _why_rows(self) -> str:
+        return "which goes on from the rows before"
+
     def _check_savable(self) -> None:
         if not isinstance(self.loss, str):
             must = "one of the package's: a file holds no code"

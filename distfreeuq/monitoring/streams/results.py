@@ -308,6 +308,9 @@ class ShiftMonitor(Result):
 
     # ------------------------------------------------------------------ presentation
 
+    def _why_rows(self) -> str:
+        return "which goes on from the rows before"
+
     def __repr__(self) -> str:
         """Return one line."""
         alarm = "" if self.alarm_at is None else f" alarm_at={self.alarm_at}"

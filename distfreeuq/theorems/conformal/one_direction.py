@@ -147,6 +147,7 @@ def same_rows(
             robust=robust,
             rng=generator,
         )
+        assert fit.scores is not None and fit.score_labels is not None
         exact = label_shift_thresholds(fit.scores, fit.score_labels, WEIGHT, alpha)
         label = generator.choice(3, p=TARGET)
         below[i] = fit.thresholds[label] < exact[label]
@@ -186,6 +187,7 @@ def combined(
             rng=generator,
         ).fit
         assert isinstance(fit, LabelShiftConformalResult)
+        assert fit.scores is not None and fit.score_labels is not None
         sets = fit.predict(new_probs[n:], rng=generator)
         covered[i] = sets.mask[0, new_labels[n]]
         by_class = label_conditional_thresholds(
