@@ -222,7 +222,7 @@ class Arguments:
         rows = self._probability_rows(value, parameter)
         if rows.matrix.shape[1] != len(classes):
             must = f"of shape (n, {len(classes)}), as in the fit"
-            self.invalid(parameter, must, f"shape {np.shape(value)}")
+            self.invalid(parameter, must, shape_of(arrays.as_array(value)))
         columns = class_labels.column_names(self, value, parameter)
         if columns is not None:
             class_labels.check_order(self, columns, classes, parameter)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.fuzz.presentation import odd_tensors
 from tests.unit.odd_values import odd_values
 
 Array = np.ndarray[Any, Any]
@@ -47,7 +48,7 @@ TEXTS = ("", "APS", "aps ", "nll\0", "equal_width", "x" * 200, "é", b"nll", Non
 
 @cache
 def _odd() -> dict[str, Any]:
-    values = odd_values()
+    values = odd_values() | odd_tensors()
     return {name: values[name] for name in sorted(values) if name not in _LEFT_OUT}
 
 

@@ -162,7 +162,16 @@ def fingerprint(value: Any, depth: int = 3) -> Any:
         return (repr(columns), repr(value.to_numpy().tolist()))
     if isinstance(value, float | int | str | bytes):
         return hash(value)
+    if hasattr(value, "requires_grad"):  # a tensor
+        return (_numbers_of(value), value.requires_grad, id(value.grad_fn))
     return id(value)
+
+
+def _numbers_of(tensor: Any) -> Any:
+    try:
+        return hash(tensor.detach().double().numpy().tobytes())
+    except Exception:  # it has no numbers, or odd ones
+        return repr(tensor)
 
 
 STATE = (

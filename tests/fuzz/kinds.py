@@ -12,7 +12,7 @@ import pandas as pd
 
 import distfreeuq as dfu
 from tests.fuzz.hostile import NO_COUNTS, NUMBERS, TEXTS, odd_value, spoiled
-from tests.fuzz.presentation import present
+from tests.fuzz.presentation import frames, has_tensors, present, tensor
 from tests.fuzz.samples import EDGE, HOSTILE, VALID, Sample
 
 Array = np.ndarray[Any, Any]
@@ -71,6 +71,8 @@ def _floats(s: Sample, array: Array) -> Argument:
     elif s.spirit != VALID and u < 0.19:
         with np.errstate(all="ignore"):
             array = array.astype(s.r.choice((np.int8, np.int64, np.uint16, bool)))
+    elif u > 0.96 and has_tensors():
+        return Argument(*tensor(array, s.r))
     return Argument(present(array, s.r), array)
 
 
@@ -89,7 +91,7 @@ def _new_probs(s: Sample, n: int) -> Argument:
     argument = _floats(s, rows)
     named = s.classes is not None and None not in s.classes  # which pandas calls NaN
     if named and rows.ndim == 2 and s.r.random() < 0.1:
-        return Argument(pd.DataFrame(rows, columns=s.classes), rows)
+        return Argument(s.r.choice(frames(rows, s.classes)), rows)
     return argument
 
 
@@ -331,7 +333,7 @@ def levels(s: Sample) -> Argument:
     """Return a level, or one per class."""
     if s.r.random() < 0.6:
         return level(s)
-    return _floats(s, s.np.uniform(0.01, 0.99, s.K))
+    return _by_position(_floats(s, s.np.uniform(0.01, 0.99, s.K)))
 
 
 def quantile_levels(s: Sample) -> Argument:

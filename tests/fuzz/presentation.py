@@ -1,5 +1,6 @@
-"""The same numbers in another form: order, strides, byte order, container."""
+"""The same numbers in another form: order, strides, byte order, container, library."""
 
+import importlib
 import importlib.util
 from collections.abc import Callable
 from random import Random
@@ -97,27 +98,124 @@ _OTHERS: list[Form] = [
 ]
 
 
+def _installed(name: str) -> Any:
+    """Return a library that the tests do without, None where it is not."""
+    return importlib.import_module(name) if importlib.util.find_spec(name) else None
+
+
+_polars, _arrow = _installed("polars"), _installed("pyarrow")
+_xarray, _torch = _installed("xarray"), _installed("torch")
+
+
 def _installed_forms() -> list[Form]:
-    """Return forms of libraries that the tests do without."""
+    """Return forms of libraries; columns of a frame would be names of classes."""
     forms: list[Form] = []
-    if importlib.util.find_spec("polars"):
-        import polars as pl
-
-        def as_polars(array: Array) -> Any:
-            if array.ndim != 2:
-                return pl.Series(array)
-            return pl.DataFrame({str(k): array[:, k] for k in range(array.shape[1])})
-
-        forms.append(lambda array: as_polars(array) if array.ndim == 1 else array)
-    if importlib.util.find_spec("pyarrow"):
-        import pyarrow as pa
-
-        forms.append(lambda array: pa.array(array) if array.ndim == 1 else array)
-    if importlib.util.find_spec("torch"):
-        import torch
-
-        forms.append(lambda array: torch.from_numpy(array.copy()))
+    if _polars:
+        forms.append(lambda array: _polars.Series(array) if array.ndim == 1 else array)
+    if _arrow:
+        forms.append(lambda array: _arrow.array(array) if array.ndim == 1 else array)
+    if _xarray:
+        forms.append(_xarray.DataArray)
+    if _torch:
+        forms.append(lambda array: _torch.from_numpy(array.copy()))
     return forms
+
+
+def frames(array: Array, names: list[Any]) -> list[Any]:
+    """Return the rows in every installed library's frame, with names of columns."""
+    made = [pd.DataFrame(array, columns=names)]
+    if not all(isinstance(name, str) for name in names):
+        return made
+    columns = {name: array[:, k].copy() for k, name in enumerate(names)}
+    if _polars:
+        made.append(_polars.DataFrame(columns))
+    if _arrow:
+        made += [_arrow.table(columns), _arrow.RecordBatch.from_pydict(columns)]
+    if _xarray:
+        coords = {"row": range(array.shape[0]), "class": names}
+        made.append(_xarray.DataArray(array, dims=["row", "class"], coords=coords))
+    return made
+
+
+# ---------------------------------------------------------------------------- tensors
+
+
+def has_tensors() -> bool:
+    """Say whether there is a library of tensors to make them with."""
+    return _torch is not None
+
+
+def tensor(array: Array, r: Random) -> tuple[Any, Any]:
+    """Return the numbers as a tensor of one of its types, and a plain array of them.
+
+    Some belong to a graph, some are views of another's memory. Where the rows of a
+    rounded tensor miss a sum of one by what an array of other floats may not, the
+    tensor stands for the plain array too.
+    """
+    small = not array.size or np.abs(array).max() < 6e4
+    types = ["float32", "float64", "float16" if small else "float64", "bfloat16"]
+    kind = r.choice(types)
+    if kind == "bfloat16" and array.ndim == 2 and r.random() < 0.5:
+        array = _in_eighths(array)
+    made = _torch.from_numpy(np.array(array, dtype=float)).to(getattr(_torch, kind))
+    plain = (made.float() if kind == "bfloat16" else made).numpy().copy()
+    made = _one_of_views(made, r)
+    if r.random() < 0.5:
+        made = made.requires_grad_()
+        if r.random() < 0.5:
+            made = made * 1  # which stands in a graph
+    return made, made if kind == "bfloat16" and _misses_one(plain) else plain
+
+
+def _one_of_views(made: Any, r: Random) -> Any:
+    """Return the tensor, or one that has its numbers in memory of another order."""
+    style = r.randrange(4)
+    if style == 0 and made.ndim == 2:
+        return made.t().contiguous().t()
+    if style == 1 and made.ndim and made.shape[0]:
+        return _torch.stack([made, made])[1]
+    return made
+
+
+def _in_eighths(array: Array) -> Array:
+    """Return rows of eighths that sum to one, where the rows do."""
+    if array.shape[1] == 0 or not np.allclose(array.sum(axis=1), 1.0):
+        return array
+    rows = np.floor(array * 8.0) / 8.0
+    largest = rows.argmax(axis=1)
+    rows[np.arange(len(rows)), largest] += 1.0 - rows.sum(axis=1)
+    return rows
+
+
+def _misses_one(rows: Array) -> bool:
+    """Say whether rows sum to one, but not to the last bits."""
+    if rows.ndim != 2:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        misses = np.abs(rows.sum(axis=1, dtype=float) - 1.0)
+    return bool(((misses > 1e-9) & (misses < 0.1)).any())
+
+
+def odd_tensors() -> dict[str, Any]:
+    """Return tensors that have no numbers, or none that anybody should take."""
+    if _torch is None:
+        return {}
+    rows = _torch.full((12, 3), 1 / 3)
+    return {
+        "tensor without memory": rows.to("meta"),
+        "sparse tensor": rows.to_sparse(),
+        "complex tensor": _torch.complex(rows, rows),
+        "conjugated tensor": _torch.complex(rows, rows).conj(),
+        "negative view": _torch.complex(rows, rows).conj().imag,
+        "tensor of one number": _torch.tensor(0.5, requires_grad=True),
+        "tensor of nothing": _torch.empty(0, dtype=_torch.bfloat16),
+        "tensor of NaN": _torch.full((12, 3), float("nan"), dtype=_torch.bfloat16),
+        "tensor of bool": rows > 0.5,
+        "quantized tensor": _torch.quantize_per_tensor(rows, 0.1, 0, _torch.quint8),
+        "nested tensor": _torch.nested.nested_tensor([rows[0], rows[0, :2]]),
+        "eighth of a float": rows.to(_torch.float8_e4m3fn),
+        "parameter": _torch.nn.Parameter(rows),
+    }
 
 
 FORMS = _ARRAYS + _OTHERS + _installed_forms()

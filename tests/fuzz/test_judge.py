@@ -3,6 +3,7 @@
 import os
 import random
 import warnings
+from random import Random
 
 import matplotlib as mpl
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 import distfreeuq as dfu
+from tests.fuzz import presentation
 from tests.fuzz.judge import difference, judge, nan_places
 
 
@@ -54,6 +56,28 @@ def test_warnings_of_others_are_found_and_our_own_are_not():
     assert kinds_found(call, RuntimeWarning) == {"warning"}
     assert kinds_found(call, dfu.EmptyBinWarning) == set()
     assert kinds_found(lambda: np.log(np.zeros(2)) * 0) == {"warning", "nan"}
+
+
+def test_changed_tensors_are_found():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    rows = torch.ones(3, dtype=torch.bfloat16)
+    assert kinds_found(lambda x: 1.0, rows) == set()
+    assert kinds_found(lambda x: float(x.mul_(2)[0]), rows) == {"input changed"}
+    assert kinds_found(lambda x: id(x.requires_grad_()), rows) == {"input changed"}
+
+
+def test_tensors_have_the_numbers_of_the_array_beside_them():
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    rows = np.random.default_rng(0).dirichlet(np.ones(3), 5)
+    kinds = set()
+    for k in range(200):
+        made, plain = presentation.tensor(rows, Random(k))
+        kinds |= {str(made.dtype), made.requires_grad, made.is_contiguous()}
+        if made is not plain:
+            np.testing.assert_array_equal(made.detach().double().numpy(), plain)
+        numbers = made.detach().double().numpy()
+        np.testing.assert_allclose(numbers, rows, atol=0.3)  # eighths
+    assert kinds >= {"torch.bfloat16", "torch.float16", True, False}
 
 
 def test_changed_input_is_found():

@@ -135,6 +135,14 @@ def test_arrays_of_devices_and_of_dlpack():
     assert threshold(Capsule(PROBS.copy())) == threshold(PROBS)
 
 
+def test_rows_of_another_width_are_told_with_their_shape():
+    fit = dfu.split_conformal(PROBS, NAMES, alpha=0.4, score="lac")
+    wide = np.full((4, 3), 1 / 3)
+    for rows in (Tensor(wide), DeviceArray(wide), Capsule(wide)):
+        with pytest.raises(dfu.InputError, match=r"Got shape \(4, 3\)"):
+            fit.predict(rows)
+
+
 def test_rows_that_are_not_there_yet():
     with pytest.raises(dfu.InputError, match=r"Elsewhere \(call its collect method\)"):
         threshold(Elsewhere())
