@@ -39,7 +39,7 @@ def as_array(value: Any) -> AnyArray:
         raise NotAnArray(f"a masked entry{place(first)}")
     if hasattr(value, "toarray") and hasattr(value, "nnz"):
         raise NotAnArray("a sparse matrix (call its toarray method)")
-    if hasattr(value, "__dask_graph__") and getattr(value, "ndim", 1) > 1:
+    if foreign_values.is_of_dask(value) and getattr(value, "ndim", 1) > 1:
         raise NotAnArray(f"a Dask {type(value).__name__} ({_ALL_AT_ONCE})")
     if isinstance(value, Set | Mapping | Iterator | str | bytes):
         raise NotAnArray(describe(value))

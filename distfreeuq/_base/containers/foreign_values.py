@@ -40,6 +40,13 @@ def _tensor(value: Any) -> AnyArray:
         return np.asarray(value.float().numpy())
 
 
+def is_of_dask(value: Any) -> bool:
+    """Say whether the rows are a graph of tasks; xarray's are that, or an array."""
+    if isinstance(value, type) or not hasattr(value, "__dask_graph__"):
+        return False
+    return value.__dask_graph__() is not None
+
+
 def column_labels(value: Any) -> list[Any] | None:
     """Return the names of a frame's columns, None of what has none."""
     if isinstance(value, type):  # a class and not an object of it

@@ -123,6 +123,30 @@ class Capsule:
         return self.array.__dlpack_device__()
 
 
+class MaybeLater:
+    """As xarray's DataArray: it has Dask's protocol, whether or not it is Dask's."""
+
+    ndim = 2
+
+    def __init__(self, array, graph):
+        self.array, self.graph = array, graph
+
+    def __dask_graph__(self):
+        return self.graph
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+    def __len__(self):
+        return len(self.array)
+
+
+def test_the_protocol_of_dask_alone_does_not_refuse_rows():
+    assert threshold(MaybeLater(PROBS, None)) == threshold(PROBS)
+    with pytest.raises(dfu.InputError, match="all rows are needed at once"):
+        threshold(MaybeLater(PROBS, {"a": 1}))
+
+
 class Elsewhere:
     """A query that has not been run."""
 
@@ -136,7 +160,7 @@ def test_arrays_of_devices_and_of_dlpack():
 
 
 def test_rows_of_another_width_are_told_with_their_shape():
-    fit = dfu.split_conformal(PROBS, NAMES, alpha=0.4, score="lac")
+    fit = dfu.split_conformal(PROBS, [0, 0, 1, 1], alpha=0.4, score="lac")
     wide = np.full((4, 3), 1 / 3)
     for rows in (Tensor(wide), DeviceArray(wide), Capsule(wide)):
         with pytest.raises(dfu.InputError, match=r"Got shape \(4, 3\)"):
