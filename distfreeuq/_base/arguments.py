@@ -22,6 +22,7 @@ from distfreeuq._base.arrays import (
     AnyArray,
     NotAnArray,
     describe,
+    is_integer,
     is_single,
     shape_of,
 )
@@ -41,6 +42,8 @@ LARGEST = float(np.finfo(np.float64).max)
 SMALLEST = float(np.nextafter(0.0, 1.0))
 _BELOW_ONE = float(np.nextafter(1.0, 0.0))
 _LARGEST_COUNT = 2**31 - 1
+# What is a real number to `isinstance`, and to nobody else.
+_NO_NUMBERS = bool | np.bool_ | np.timedelta64
 
 
 class UncheckedProbs(NamedTuple):
@@ -118,7 +121,7 @@ class Arguments:
         """Return a real number within the limits."""
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value.item()
-        if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        if not isinstance(value, Real) or isinstance(value, _NO_NUMBERS):
             self.invalid(parameter, must, describe(value))
         try:
             number = float(value)
@@ -163,8 +166,7 @@ class Arguments:
         """Return an integer of at least `low`."""
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value.item()
-        integral = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not integral or value < low:
+        if not is_integer(value) or value < low:
             self.invalid(parameter, f"an integer of at least {low}", describe(value))
         if value > high:
             self.invalid(parameter, f"an integer of at most {high}", describe(value))
@@ -172,8 +174,7 @@ class Arguments:
 
     def jobs(self, value: Any) -> int:
         """Return the number of worker processes, -1 for as many as there are cores."""
-        integral = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not integral or value == 0:
+        if not is_integer(value) or value == 0:
             self.invalid("n_jobs", "an integer other than 0", describe(value))
         return int(value)
 

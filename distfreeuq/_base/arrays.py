@@ -5,7 +5,7 @@ Nothing here knows what the numbers mean; `Arguments` does, and words the errors
 
 import reprlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -78,6 +78,16 @@ def read_only(array: AnyArray) -> AnyArray:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def is_integer(value: Any) -> TypeGuard[int | np.integer[Any]]:
+    """Say whether it is an integer, and neither a truth value nor a span of time.
+
+    NumPy's spans of time are integers to `isinstance`.
+    """
+    return isinstance(value, int | np.integer) and not isinstance(
+        value, bool | np.timedelta64
+    )
 
 
 def is_single(value: Any) -> bool:
@@ -163,8 +173,8 @@ def describe(value: Any) -> str:
         value = value.tolist()
     if isinstance(value, type):
         return f"the class {value.__name__}"
-    if isinstance(value, np.generic):
-        value = value.item()
+    if isinstance(value, np.generic) and not isinstance(value, np.timedelta64):
+        value = value.item()  # which may be a plain number of a span of time
     try:
         with np.errstate(all="ignore"):  # frames compute how to print their numbers
             text = _short.repr(value)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distfreeuq._base.array_types import RandomState
-from distfreeuq._base.arrays import describe
+from distfreeuq._base.arrays import describe, is_integer
 from distfreeuq.exceptions import InputError
 
 Purpose = Literal[
@@ -73,7 +73,7 @@ def check_rng(rng: Any, caller: str) -> None:
     """Raise an error unless this is a seed, a generator or None."""
     if rng is None or isinstance(rng, np.random.Generator | np.random.SeedSequence):
         return
-    if isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0:
+    if is_integer(rng) and rng >= 0:
         return
     raise InputError(
         f"The 'rng' parameter of {caller} must be a non-negative integer seed, a "

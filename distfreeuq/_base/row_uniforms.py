@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, RandomState
-from distfreeuq._base.arrays import as_items, describe, shape_of
+from distfreeuq._base.arrays import as_items, describe, is_integer, shape_of
 from distfreeuq._base.persistence import register
 from distfreeuq._base.random_streams import check_rng, stream
 from distfreeuq._base.stored_state import State, count, flag
@@ -150,7 +150,7 @@ def _as_bytes(args: Arguments, items: Iterable[Any]) -> Iterable[bytes]:
     for row, item in enumerate(items):
         if isinstance(item, str):
             yield b"s" + item.encode("utf-8", "surrogatepass")
-        elif isinstance(item, int | np.integer) and not isinstance(item, bool):
+        elif is_integer(item):
             yield b"i" + str(int(item)).encode()
         else:
             must = "integers or texts, one per row"

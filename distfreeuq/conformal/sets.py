@@ -11,7 +11,7 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, BoolMatrix, Classes, IntArray
-from distfreeuq._base.arrays import describe, read_only
+from distfreeuq._base.arrays import describe, is_integer, read_only
 from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.persistence import register
 from distfreeuq._base.row_groups import distinct_groups, read_groups
@@ -120,7 +120,7 @@ class PredictionSets(Result):
 
     def __getitem__(self, index: Any) -> Any:
         """Return row i's labels as an array, or the sets of several rows."""
-        if isinstance(index, int | np.integer) and not isinstance(index, bool):
+        if is_integer(index):
             return name_array(self.classes)[self.mask[index]]
         sizes = self.sizes[index]
         if sizes.ndim != 1:

@@ -9,7 +9,7 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import IntArray
-from distfreeuq._base.arrays import describe
+from distfreeuq._base.arrays import describe, is_integer
 from distfreeuq._base.random_streams import stream
 from distfreeuq._base.row_groups import read_groups
 
@@ -44,7 +44,7 @@ def read_cv(args: Arguments, cv: Any) -> float | int | str:
     )
     if isinstance(cv, str) and cv == "prefit":
         return cv
-    if isinstance(cv, int | np.integer) and not isinstance(cv, bool) and cv >= 2:
+    if is_integer(cv) and cv >= 2:
         return int(cv)
     if isinstance(cv, float | np.floating) and 0.0 < cv < 1.0:
         return float(cv)

@@ -88,8 +88,11 @@ def shown_name(name: Any) -> str:
 def log_scale(ax: Axes, which: str) -> None:
     """Make the x or y axis logarithmic, with plain numbers at its ticks.
 
-    Matplotlib's own labels of minor ticks, 2 x 10^-1, overlap on a short axis.
+    Matplotlib's own labels of minor ticks, 2 x 10^-1, overlap on a short axis. Where
+    nothing positive is drawn the axis stays as it is.
     """
+    if not math.isfinite(getattr(ax.dataLim, f"minpos{which}")):
+        return
     getattr(ax, f"set_{which}scale")("log")
     axis = getattr(ax, f"{which}axis")
     low, high = sorted(axis.get_view_interval())

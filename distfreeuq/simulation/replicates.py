@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from distfreeuq._base.array_types import RandomState
-from distfreeuq._base.arrays import describe, listed
+from distfreeuq._base.arrays import describe, is_integer, listed
 from distfreeuq._base.random_streams import spawn_key, stream
 from distfreeuq.exceptions import InputError
 from distfreeuq.scenarios.scenario import Scenario
@@ -50,7 +50,7 @@ def seed_of(rng: RandomState) -> int:
     """Return an integer that gives the same simulation again."""
     if rng is None:
         return secrets.randbits(63)
-    if isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0:
+    if is_integer(rng) and rng >= 0:
         return int(rng)
     return int(stream(rng, "replicate", "simulate").integers(2**63))
 

@@ -2,7 +2,9 @@
 
 import importlib
 import importlib.util
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -216,6 +218,16 @@ def odd_tensors() -> dict[str, Any]:
         "eighth of a float": rows.to(_torch.float8_e4m3fn),
         "parameter": _torch.nn.Parameter(rows),
     }
+
+
+def import_what_tensors_need() -> None:
+    """Have PyTorch import what it does when odd tensors are written or compared."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of tensors that it will not have for long
+        for odd in odd_tensors().values():
+            repr(odd)
+            with suppress(Exception):
+                odd == odd  # noqa: B015
 
 
 FORMS = _ARRAYS + _OTHERS + _installed_forms()

@@ -36,9 +36,12 @@ def case_of(seed: int, number: int) -> tuple[str, int]:
 
 def import_first() -> None:
     """Import what would change the process when a call imports it."""
+    from tests.fuzz.presentation import import_what_tensors_need
+
     for name in IMPORTED_FIRST:
         if importlib.util.find_spec(name.split(".")[0]):
             importlib.import_module(name)
+    import_what_tensors_need()
 
 
 def blas_threads() -> list[int]:

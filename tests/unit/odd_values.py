@@ -74,6 +74,8 @@ def odd_values() -> dict[str, Any]:
         "decimal": decimal.Decimal("0.5"),
         "NA": pd.NA,
         "NaT": pd.NaT,
+        "span of time": np.timedelta64(2, "s"),
+        "span without unit": np.timedelta64(2),
         "date": datetime.date(2020, 1, 1),
         "ellipsis": ...,
         "class": int,

@@ -12,6 +12,7 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import Classes
 from distfreeuq._base.arrays import AnyArray, describe, shape_of
 from distfreeuq._base.containers.foreign_values import column_labels
+from distfreeuq.exceptions import InputError
 
 _KINDS = (
     "an array or a list, or a frame, table, Series, DataArray or tensor of pandas, "
@@ -80,7 +81,22 @@ def in_kind(values: Any, rows: Any, *, classes: Any = None) -> Any:
         names = _names(args, classes, names, rows, array.shape[1])
     elif classes is not None:
         args.invalid("classes", "None for one number per row", describe(classes))
-    return _made_as(args, array, rows, names)
+    if isinstance(rows, np.ndarray | list | tuple):
+        return array
+    try:
+        return _made_as(args, _as_others_have(array), rows, names)
+    except InputError:
+        raise
+    except Exception as error:  # of the other library
+        reason = f"{describe(values)} ({type(error).__name__}: {error})"
+    args.invalid("values", f"what a {type(rows).__name__} can hold", reason)
+
+
+def _as_others_have(array: AnyArray) -> AnyArray:
+    """Return the array in the machine's byte order, in floats of at most 64 bits."""
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        return array.astype(np.float64)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _names(
@@ -98,8 +114,6 @@ def _names(
 
 def _made_as(args: Arguments, array: AnyArray, rows: Any, names: Any) -> Any:
     """Return an object of the library that the rows are of."""
-    if isinstance(rows, np.ndarray | list | tuple):
-        return array
     root = type(rows).__module__.partition(".")[0]
     if root == "narwhals":
         inner = _made_as(args, array, rows.to_native(), names)

@@ -9,7 +9,7 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
-from distfreeuq._base.arrays import as_items, describe, read_only, shape_of
+from distfreeuq._base.arrays import as_items, describe, is_integer, read_only, shape_of
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import (
     Entry,
@@ -114,7 +114,7 @@ def read_ids(args: Arguments, ids: Any, n: int | None = None) -> Ids:
     for row, item in enumerate(as_items(array)):
         if isinstance(item, str):
             found.append(str(item))
-        elif isinstance(item, int | np.integer) and not isinstance(item, bool):
+        elif is_integer(item):
             found.append(int(item))
         else:
             must = "integers or texts, one per row"

@@ -22,7 +22,7 @@ from distfreeuq._base.array_types import (
     IndexArray,
     IntArray,
 )
-from distfreeuq._base.arrays import describe
+from distfreeuq._base.arrays import describe, is_integer
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, count, maybe, nothing, require, text
 
@@ -110,7 +110,7 @@ def read_score(
     n_features = None if features is None else features.shape[1]
     if callable(score):
         return StreamScore("function", None, n_features, score)
-    if isinstance(score, int | np.integer) and not isinstance(score, bool):
+    if is_integer(score):
         if n_features is None:
             must = "given where score= is the number of a column"
             args.invalid("features", must, "None")

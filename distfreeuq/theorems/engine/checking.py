@@ -13,7 +13,7 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import RandomState
-from distfreeuq._base.arrays import describe
+from distfreeuq._base.arrays import describe, is_integer
 from distfreeuq._base.progress import progress_bar
 from distfreeuq._base.random_streams import stream
 from distfreeuq._numerics.parallel import Workers
@@ -320,6 +320,6 @@ def _batch_seed(
 
 def _as_seed(rng: Any) -> int:
     """Return an integer that gives the same run again."""
-    if isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0:
+    if is_integer(rng) and rng >= 0:
         return int(rng)
     return int(stream(rng, "fit", "theorems.verify").integers(2**63))

@@ -123,3 +123,20 @@ def test_odd_values_work_or_are_refused_in_the_one_form(name):
         if before is not None:
             assert before.tobytes() == value.tobytes(), what
     assert refusals > 0.5 * len(odd_values())
+
+
+@pytest.mark.parametrize("span", [np.timedelta64(2, "s"), np.timedelta64(1)])
+def test_spans_of_time_are_no_numbers(span):
+    """To `isinstance` NumPy's are integers."""
+    probs, labels = PROBS[:12], np.arange(12) % 3
+    calls: dict[str, Callable[[], Any]] = {
+        "alpha": lambda: dfu.split_conformal(probs, labels, alpha=span),
+        "rng": lambda: dfu.split_conformal(probs, labels, rng=span),
+        "penalty": lambda: dfu.RAPS(penalty=span),
+        "k_reg": lambda: dfu.RAPS(k_reg=span),
+        "n_jobs": lambda: dfu.theorems.verify("split-coverage", n_jobs=span),
+        "n_bins": lambda: dfu.histogram_binning(probs, labels, n_bins=span),
+    }
+    for name, call in calls.items():
+        with pytest.raises(InputError, match=f"'{name}' parameter .* Got .*timedelta"):
+            call()

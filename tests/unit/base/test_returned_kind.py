@@ -69,6 +69,16 @@ def test_what_narwhals_wraps():
     assert back.to_native().index.tolist() == ["p", "q", "r"]
 
 
+def test_numbers_that_a_tensor_cannot_hold_are_told_or_rounded():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    rows = torch.tensor(PROBS)
+    for dtype in (np.longdouble, ">f8"):
+        back = dfu.in_kind(PROBS.astype(dtype), rows)
+        assert back.dtype == torch.float64 and torch.equal(back, rows)
+    with pytest.raises(dfu.InputError, match=r"'values' .* what a Tensor can hold"):
+        dfu.in_kind(PROBS.astype(str), rows)
+
+
 class Namespaced:
     """As arrays of the Array API's."""
 
@@ -85,6 +95,8 @@ class Namespaced:
 
     def asarray(self, array, *, device):
         assert device == self.device
+        if array.dtype not in (np.float32, np.float64, bool):
+            raise TypeError("no such dtype")
         return Namespaced(array)
 
 
@@ -92,6 +104,16 @@ def test_arrays_of_the_array_api_go_back_to_their_device():
     back = dfu.in_kind(PROBS, Namespaced(PROBS))
     assert isinstance(back, Namespaced)
     np.testing.assert_array_equal(back.array, PROBS)
+
+
+def test_numbers_that_others_do_not_hold_are_rounded_or_refused():
+    for dtype in (np.longdouble, ">f8"):
+        back = dfu.in_kind(PROBS.astype(dtype), Namespaced(PROBS))
+        np.testing.assert_array_equal(back.array, PROBS)
+    with pytest.raises(
+        dfu.InputError, match=r"'values' .* what a Namespaced can hold.*no such dtype"
+    ):
+        dfu.in_kind(PROBS.astype(str), Namespaced(PROBS))
 
 
 @pytest.mark.parametrize(

@@ -121,3 +121,9 @@ def test_class_wise_bins_of_two_classes_have_a_figure():
         PROBS[:, 0], LABELS == 0, n_bins=3, mode="classwise", classes=[False, True]
     )
     assert fit.plot().get_title().startswith("Reliability of 6 bins")
+
+
+def test_an_axis_without_positive_numbers_has_no_logarithms():
+    ax = plots.bounds_against_n(SIZES, np.zeros_like(ERRORS), {})
+    assert ax.get_yscale() == "linear" and ax.get_xscale() == "log"
+    FigureCanvasAgg(ax.figure).draw()
