@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
+from distfreeuq._base import persistence
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import Classes
 from distfreeuq._base.arrays import describe, listed
 from distfreeuq._base.class_labels import name_array
-from distfreeuq._base import persistence
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import (
     State,
