@@ -11,6 +11,7 @@ It prints the tables and writes all means as estimated-weights.csv into the fold
 """
 
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,8 @@ def fit_all(probs, labels, target, weight, seed) -> dict[str, dfu.ConformalResul
     common = {"alpha": ALPHA, "rng": seed}
     likely = dfu.mlls(probs, labels, target)
     counted = dfu.bbse(probs, labels, target)
+    drawn_in = dfu.rlls(probs, labels, target)
+    averaged = dfu.bbse(probs, labels, target, soft=True)
 
     def shifted(weights, **options):
         return dfu.label_shift_conformal(probs, labels, weights, **common, **options)
@@ -89,15 +92,26 @@ def fit_all(probs, labels, target, weight, seed) -> dict[str, dfu.ConformalResul
         return result.fit
 
     sure = {"confidence": CONFIDENCE}
+    pas = {"score": dfu.PAS()}
     found = {
         "known weights": shifted(weight),
+        "known weights, PAS": shifted(weight, **pas),
         "plug-in, MLLS": shifted(likely),
+        "plug-in, RLLS": shifted(drawn_in),
         "directional, MLLS": shifted(likely, robust="directional", delta=DELTA),
+        "directional, MLLS, PAS": shifted(
+            likely, robust="directional", delta=DELTA, **pas
+        ),
         "directional, BBSE": shifted(counted, robust="directional", delta=DELTA),
+        "directional, soft BBSE": shifted(averaged, robust="directional", delta=DELTA),
         "combined": chosen("combined"),
         "robust": shifted(counted, robust=True, delta=DELTA),
         "label-conditional": dfu.label_conditional_conformal(probs, labels, **common),
+        "rank-calibrated": dfu.rank_calibrated_conformal(probs, labels, **common),
         "no correction": dfu.split_conformal(probs, labels, **common),
+        "no correction, PAS": dfu.split_conformal(probs, labels, **pas, **common),
+        "clustered": dfu.clustered_conformal(probs, labels, **common),
+        "interpolated": dfu.interpolated_conformal(probs, labels, **common),
         "estimated, confidence": shifted(counted, **sure),
         "directional, confidence": shifted(likely, robust="directional", **sure),
         "label-conditional, confidence": dfu.label_conditional_conformal(
@@ -106,6 +120,8 @@ def fit_all(probs, labels, target, weight, seed) -> dict[str, dfu.ConformalResul
     }
     if counted.solution is not None:
         found["plug-in, BBSE"] = shifted(counted)
+    if averaged.solution is not None:
+        found["plug-in, soft BBSE"] = shifted(averaged)
     return found
 
 
@@ -138,10 +154,10 @@ def one_draw(network, shift, n, seed) -> list[dict]:
     return records
 
 
-def study(n_rep: int) -> pd.DataFrame:
-    """Return the mean of every method in every setting."""
-    settings = [(name, shift, n) for name in NETWORKS for n in ROWS for shift in SHIFTS]
-    networks = {name: load_network(name) for name in NETWORKS}
+def study(n_rep: int, names: Iterable[str] = NETWORKS) -> pd.DataFrame:
+    """Return the mean of every method in every setting of these networks."""
+    settings = [(name, shift, n) for name in names for n in ROWS for shift in SHIFTS]
+    networks = {name: load_network(name) for name in names}
     records = []
     for name, shift, n in tqdm(settings, desc="settings", disable=None):
         for seed in range(n_rep):
