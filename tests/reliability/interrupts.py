@@ -37,9 +37,9 @@ LIMIT = 1.0
 def work(n: int = 200_000, n_stream: int = 10_000_000) -> dict[str, Work]:
     """Return what makes rows and then returns a call that lasts seconds, by name."""
 
-    def features() -> tuple[Array, Array]:
+    def features(n: int = 20_000) -> tuple[Array, Array]:
         rng = np.random.default_rng(0)
-        return rng.normal(size=(20_000, 5)), rng.normal(0.3, 1.0, (20_000, 5))
+        return rng.normal(size=(n, 5)), rng.normal(0.3, 1.0, (n, 5))
 
     def rows(n: int, k: int = 10) -> tuple[Array, Array, Array]:
         rng = np.random.default_rng(1)
@@ -49,11 +49,56 @@ def work(n: int = 200_000, n_stream: int = 10_000_000) -> dict[str, Work]:
         ends = probs.cumsum(axis=1)
         return logits, (ends < rng.random((n, 1))).sum(axis=1).clip(max=k - 1), probs
 
-    def ratio(method: str) -> Call:
-        return partial(dfu.density_ratio, *features(), method=method, rng=0)
+    def ratio(method: str, n: int = 20_000) -> Call:
+        return partial(dfu.density_ratio, *features(n), method=method, rng=0)
 
     def fit(function: Callable[..., Any]) -> Call:
         return partial(function, *rows(n)[:2])
+
+    def chosen() -> Call:
+        logits, labels, _ = rows(20_000)
+        both = logits, labels, *features()
+        candidates = ["temperature", "isotonic"]
+        return partial(dfu.choose_calibration, *both, candidates, rng=0)
+
+    def grouped() -> Call:
+        fits = partial(dfu.groupwise_calibration, "temperature", gamma="cv")
+        return partial(fits, *rows(n)[:2])
+
+    def of_pairs(function: Callable[..., Any], **options: Any) -> Call:
+        _, labels, probs = rows(n)
+        correct = probs.argmax(axis=1) == labels
+        return partial(function, probs.max(axis=1), correct, **options)
+
+    def robust() -> Call:
+        _, labels, probs = rows(20_000, 100)
+        region = dfu.bbse(probs, labels, probs[::-1])
+        given = probs, labels, region
+        return partial(dfu.label_shift_conformal, *given, robust="directional", rng=0)
+
+    def in_pieces() -> Call:
+        _, labels, probs = rows(n)
+        pieces = [
+            (probs[i : i + 10_000], labels[i : i + 10_000]) for i in range(0, n, 10_000)
+        ]
+        return lambda: dfu.split_conformal(iter(pieces), rng=0)
+
+    def many_sets(function: Callable[..., Any]) -> Call:
+        _, labels, probs = rows(n // 40, 1_000)
+        fitted = function(probs, labels, rng=0)
+        return partial(fitted.predict, probs, rng=0)
+
+    def judged() -> Call:
+        ones = np.random.default_rng(2).random(n_stream)
+        stream = np.column_stack([ones, 1.0 - ones])
+        labels = (np.random.default_rng(3).random(n_stream) < stream[:, 1]).astype(int)
+        few = stream[:1000], labels[:1000]
+
+        def watch() -> None:
+            monitor = dfu.risk_monitor(*few, tolerance=0.1).update(stream)
+            monitor.update_labels(labels)
+
+        return watch
 
     def of_probs(function: Callable[..., Any], **options: Any) -> Call:
         _, labels, probs = rows(n)
@@ -84,23 +129,44 @@ def work(n: int = 200_000, n_stream: int = 10_000_000) -> dict[str, Work]:
     return {
         **{
             f"density_ratio {method}": partial(ratio, method)
-            for method in ("kliep", "ulsif", "mlp", "knn")
+            for method in ("kliep", "ulsif", "mlp", "knn", "logistic")
         },
+        "density_ratio kmm": partial(ratio, "kmm", 3_000),
         "indistinguishable_features": learnt,
         "covariate_shift_calibration": carried,
         "temperature_scaling": partial(fit, dfu.temperature_scaling),
         "classwise_temperature": partial(fit, dfu.classwise_temperature_scaling),
         "vector_scaling": partial(fit, dfu.vector_scaling),
         "platt_scaling": partial(fit, dfu.platt_scaling),
+        "dirichlet_scaling": partial(fit, dfu.dirichlet_scaling),
+        "beta_calibration": partial(of_probs, dfu.beta_calibration),
+        "venn_abers": partial(of_probs, dfu.venn_abers),
+        "decision_calibration": partial(fit, dfu.decision_calibration),
+        "choose_calibration": chosen,
+        "groupwise_calibration": grouped,
+        "class_bundles": partial(of_probs, dfu.class_bundles),
+        "smooth_ece": partial(of_probs, dfu.metrics.smooth_ece),
+        "isotonic_band": partial(of_pairs, dfu.metrics.isotonic_band),
+        "l2_ece_interval": partial(of_probs, dfu.metrics.l2_ece_interval),
         "isotonic_calibration": partial(of_probs, dfu.isotonic_calibration),
         "histogram_binning": partial(of_probs, dfu.histogram_binning, rng=0),
         "split_conformal": partial(of_probs, dfu.split_conformal, rng=0),
+        "split_conformal, rows in pieces": in_pieces,
+        "clustered_conformal": partial(of_probs, dfu.clustered_conformal, rng=0),
+        "interpolated_conformal": partial(of_probs, dfu.interpolated_conformal, rng=0),
+        "label_shift_conformal, robust": robust,
+        "label-conditional sets": partial(many_sets, dfu.label_conditional_conformal),
+        "rank-calibrated sets": partial(many_sets, dfu.rank_calibrated_conformal),
+        "tally": partial(of_probs, dfu.tally, rng=0),
         "assess": partial(of_probs, dfu.assess, n_boot=200, rng=0),
         "bbse": partial(of_both, dfu.bbse),
         "mlls": partial(of_both, dfu.mlls),
         "mlls, many classes": partial(of_both, dfu.mlls, 5_000, 1_000),
         "target_performance": partial(of_both, dfu.target_performance),
+        "rlls": partial(of_both, dfu.rlls),
+        "rlls, many classes": partial(of_both, dfu.rlls, 5_000, 1_000),
         "shift_monitor.update": watched,
+        "risk_monitor.update": judged,
         "simulate": lambda: partial(study, n_rep=20_000),
         "verify": lambda: partial(theorems.verify, "split-coverage", rng=0),
         "search": searched,
