@@ -231,7 +231,7 @@ class Arguments:
 
     def _probability_rows(self, value: ArrayLike, parameter: str) -> UncheckedProbs:
         array = self.array(value, parameter, "probabilities")
-        matrix = self._floats(array, parameter, "probabilities")
+        matrix = self._floats(array, parameter, "probabilities", value)
         if matrix.ndim == 1:  # checked, and complementary by construction
             matrix = self._binary(matrix, parameter)
             return UncheckedProbs(matrix, _SUM_TOLERANCE[4], self, parameter, value)
@@ -289,6 +289,8 @@ class Arguments:
             columns = None if given is None else column_labels(given)
             got = arrays.first_no_number(array, columns)
             hint = likely_mistakes.TEXTS if what == "features" and columns else ""
+            if what == "probabilities":
+                hint = likely_mistakes.text_hint(array)
             self.invalid(parameter, f"an array of {what}", got, hint=hint)
         return floats
 

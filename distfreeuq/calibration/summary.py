@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distfreeuq._base import printing
+from distfreeuq._base.array_types import FloatArray
 from distfreeuq._base.printing import Note, Table, class_name, lower, number, upper
 from distfreeuq.calibration.groupwise_results import POOLED
 from distfreeuq.calibration.isotonic import curve_classes
+from distfreeuq.calibration.logistic_fits import MAX_NEWTON_PARAMETERS
 from distfreeuq.calibration.losses.temperature_loss import LOSS_NAMES
 from distfreeuq.calibration.shared_temperature import (
     AT_BOUND,
@@ -83,9 +85,7 @@ def summarize_vector(fit: VectorResult) -> GuaranteeSummary:
         part = frame[frame["parameter"] == name]
         names = [class_name(one) for one in part["class"]]
         tables.append(Table([name, *_headers(null)], _lines(names, part)))
-    notes = []
-    if 2 * len(fit.classes) > MAX_HESSIAN_PARAMETERS:
-        notes.append(("Note", "no standard errors beyond 500 classes."))
+    notes = _missing_errors(fit.std_err, fit.std_err.size > MAX_HESSIAN_PARAMETERS)
     return _summarize(fit, "Vector scaling", _ridge(fit.ridge), tables, notes)
 
 
@@ -101,9 +101,7 @@ def summarize_platt(fit: PlattResult) -> GuaranteeSummary:
     facts = _ridge(fit.ridge)
     if fit.smoothing:
         facts.append(("Targets", "Platt's, smoothed"))
-    notes = []
-    if len(fit.classes) > 2 and np.isnan(fit.std_err).all():
-        notes.append(("Note", "no standard errors beyond 1000 parameters."))
+    notes = _missing_errors(fit.std_err, fit.std_err.size > MAX_NEWTON_PARAMETERS)
     table = Table([heading, *_headers(null)], _lines(names, frame))
     return _summarize(fit, "Platt scaling", facts, [table], notes)
 
@@ -117,9 +115,10 @@ def summarize_dirichlet(fit: DirichletResult) -> GuaranteeSummary:
         ("Ridge off the diagonal", f"{fit.ridge:g}"),
         ("Ridge of biases", f"{fit.ridge_bias:g}"),
     ]
-    notes = [("Note", "standard errors leave out the bias that the ridges make.")]
-    if np.isnan(fit.std_err).all():
-        notes = [("Note", "no standard errors beyond 1000 parameters.")]
+    notes = _missing_errors(fit.std_err, fit.std_err.size > MAX_NEWTON_PARAMETERS)
+    if not np.isnan(fit.std_err).all():
+        bias = "standard errors leave out the bias that the ridges make."
+        notes.insert(0, ("Note", bias))
     tables = [Table(["class <- of", *_headers("no change")], _lines(names, frame))]
     return _summarize(fit, "Dirichlet scaling", facts, tables, notes)
 
@@ -258,6 +257,21 @@ def _summarize(
 
 def _ridge(ridge: float) -> list[tuple[str, str]]:
     return [("Ridge", f"{ridge:g}")] if ridge else []
+
+
+def _missing_errors(std_err: FloatArray, too_many: bool) -> list[tuple[str, str]]:
+    """Return why standard errors are missing, where they are."""
+    missing = np.isnan(std_err)
+    if missing.all() and too_many:
+        limit = "500 classes" if std_err.shape[0] == 2 else "1000 parameters"
+        return [("Note", f"no standard errors beyond {limit}.")]
+    if not missing.any():
+        return []
+    why = (
+        "no standard error where the rows do not determine a parameter: other values "
+        "fit as well, and a small ridge= settles which."
+    )
+    return [("Note", why)]
 
 
 def _describe(fit: CalibrationResult) -> str:

@@ -243,20 +243,20 @@ class CoverageResult(Result):
         fields |= {"blocks": None, "by_block": _NO_BLOCKS}
         return fields
 
-    def plot(self, ax: Axes | None = None, *, kind: str = "sizes") -> Axes:
-        """Draw the distribution of set sizes, or coverage by class.
+    def plot(self, ax: Axes | None = None, *, kind: str = "classes") -> Axes:
+        """Draw coverage by class, or the distribution of set sizes.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-        kind : {"sizes", "classes"}
-            Set sizes as bars, or each class's coverage with its interval.
+        kind : {"classes", "sizes"}
+            Each class's coverage with its interval, or set sizes as bars.
         """
         from distfreeuq import plots
         from distfreeuq._base.arguments import Arguments
 
         args = Arguments("CoverageResult.plot")
-        kind = args.choice(kind, "kind", ["sizes", "classes"])
+        kind = args.choice(kind, "kind", ["classes", "sizes"])
         draw = plots.set_sizes if kind == "sizes" else plots.class_coverage
         return draw(self, ax=ax)
 

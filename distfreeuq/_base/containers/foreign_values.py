@@ -89,6 +89,8 @@ def rounding_before(value: Any, array: AnyArray) -> float:
 
 def what_to_do(value: Any) -> str:
     """Return how rows that stand elsewhere are had as a table, or nothing."""
+    if hasattr(value, "predict_proba"):  # a classifier
+        return " (give what its predict_proba says of the rows)"
     if hasattr(value, "collect"):  # a lazy frame, or a query of Spark's
         return " (call its collect method)"
     if hasattr(value, "__arrow_c_stream__"):

@@ -18,6 +18,7 @@ from distfreeuq.exceptions import LikelyMistakeWarning
 _SUM_TOLERANCE = 1e-3
 _LIKELY_ALPHA = 0.75
 _LARGEST_LEVEL = 0.9999
+_LARGEST_LOGIT = 100.0
 
 SOFTMAX = "If these are logits, give scipy.special.softmax(logits, axis=1)."
 TEXTS = "pandas.get_dummies(frame, dtype=float) makes numbers of texts and categories."
@@ -26,6 +27,7 @@ MASKED = (
     "numpy.maximum(logits, logits.max(axis=1, keepdims=True) - 100)."
 )
 PERCENT = "If these are percentages, divide them by 100."
+INPUTS = "If these are a classifier's inputs, give its predict_proba of them."
 SWAPPED = "Probabilities come first and labels second: are the two swapped?"
 
 
@@ -68,7 +70,14 @@ def row_hint(row: FloatMatrix) -> str:
     total = float(finite.sum(dtype=np.float64))
     if finite.min() >= 0 and abs(total - 100.0) <= 1.0:
         return PERCENT
-    return SOFTMAX
+    return INPUTS if np.abs(finite).max() > _LARGEST_LOGIT else SOFTMAX
+
+
+def text_hint(array: AnyArray) -> str:
+    """Return what texts in the place of probabilities may be."""
+    if array.dtype.kind not in "OUST" or array.ndim == 0:
+        return ""
+    return SWAPPED if array.ndim == 1 else INPUTS
 
 
 def warn_of_probabilities(logits: FloatMatrix, parameter: str, caller: str) -> None:

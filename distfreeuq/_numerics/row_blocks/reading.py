@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from inspect import isroutine
 from typing import Any, TypeVar
 
 import numpy as np
@@ -56,7 +58,8 @@ def read_blocks(
         for name, value in given.items():
             if name != first:
                 must = f"None where {first!r} is blocks, which have their own"
-                args.invalid(name, must, describe(value))
+                hint = _model_hint(given[first])
+                args.invalid(name, must, describe(value), hint=hint)
         if again and not callable(given[first]):
             refuse_iterator(args, first, given[first])
         iterated = IteratedRows(args, given[first], tuple(values), progress)
@@ -67,6 +70,15 @@ def read_blocks(
     if first not in given:
         args.invalid(first, "given, one row per observation", "None")
     return RowBlocks(args, DaskRows(args, given), first, given)
+
+
+def _model_hint(rows: Any) -> str:
+    """Return what to give in place of something that is called, but is no function."""
+    if not callable(rows) or isroutine(rows) or isinstance(rows, partial):
+        return ""
+    return (
+        f"If the {type(rows).__name__} is a model, give the probabilities it returns."
+    )
 
 
 def refuse_blocks(args: Arguments, values: Mapping[str, Any], hint: str) -> None:

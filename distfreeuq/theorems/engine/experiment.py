@@ -95,7 +95,7 @@ class Experiment:
         return counts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Theorem:
     """A statement, the experiments in which it must hold, and controls that must fail.
 
@@ -144,6 +144,18 @@ class Theorem:
     ... )
     >>> theorems.verify(mine)
     <TheoremResult largest-of-uniforms: holds, controls caught>
+
+    ``print`` shows what a theorem states, needs and cites.
+
+    >>> print(mine)
+                              The largest of n uniforms
+    ==============================================================================
+    Theorem:           largest-of-uniforms   Experiments:                        1
+    Family:                            own   Controls:                           1
+    ==============================================================================
+    States:  P(max U_i > 1 - 1/n) >= 1 - 1/e.
+    Needs:   the U_i are independent.
+    By:      folklore.
     """
 
     name: str
@@ -181,6 +193,16 @@ class Theorem:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             args.invalid("experiments", "of different names", f"{twice!r} twice")
+
+    def __str__(self) -> str:
+        """Return what it states, needs and cites."""
+        from distfreeuq.theorems.engine.summary import words
+
+        return words(self)
+
+    def __repr__(self) -> str:
+        """Return the name: the experiments are functions, and fill pages."""
+        return f"<Theorem {self.name}: {self.title}>"
 
 
 def as_event(mean: FloatArray, generator: np.random.Generator) -> BoolArray:

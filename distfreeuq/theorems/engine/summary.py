@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from distfreeuq._base import printing
 from distfreeuq._base.printing import Table
-from distfreeuq.theorems.engine.results import ClaimRecord, TheoremResult
+from distfreeuq.theorems.engine.results import ClaimRecord, TheoremRecord, TheoremResult
 from distfreeuq.theorems.engine.search_results import DesignRecord, SearchResult
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
     from distfreeuq._base.layout import Note
+    from distfreeuq.theorems.engine.experiment import Theorem
 
 
 def theorem_summary(result: TheoremResult, *, seconds: bool) -> Summary:
@@ -32,17 +33,33 @@ def theorem_summary(result: TheoremResult, *, seconds: bool) -> Summary:
         title = one.title
         facts = [("Theorem", one.name), ("Verdict", _verdict(result, one.name)), *facts]
         tables = _claim_tables(result, seconds)
-        notes = [
-            ("States", one.statement),
-            ("Needs", "; ".join(one.assumptions) + "."),
-            ("By", one.reference + "."),
-        ]
+        notes = _words(one)
     else:
         title = "Theorems checked by simulation"
         tables, notes = _theorem_tables(result, seconds), _shortcomings(result)
     notes.append(("Verdicts", _reading(result.claims)))
     notes.append(("Error", result.guarantee.statement))
     return printing.summarize(title, facts, tables, notes)
+
+
+def words(theorem: Theorem) -> str:
+    """Return a theorem's words as a table, without verdicts."""
+    facts = [
+        ("Theorem", theorem.name),
+        ("Family", theorem.family),
+        ("Experiments", str(len(theorem.experiments))),
+        ("Controls", str(len(theorem.controls))),
+    ]
+    return printing.summarize(theorem.title, facts, [], _words(theorem)).as_text()
+
+
+def _words(theorem: Theorem | TheoremRecord) -> list[Note]:
+    """Return what a theorem states, needs and cites."""
+    return [
+        ("States", theorem.statement),
+        ("Needs", "; ".join(theorem.assumptions) + "."),
+        ("By", theorem.reference + "."),
+    ]
 
 
 def search_summary(result: SearchResult) -> Summary:

@@ -17,6 +17,16 @@ PROBS = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
 NAMES = np.array(["cat", "dog", "owl"])
 
 
+class Classifier:
+    def predict_proba(self, inputs):
+        raise AssertionError("nobody asks it")
+
+
+class Network:
+    def __call__(self, inputs):
+        raise AssertionError("nobody asks it")
+
+
 # ------------------------------------------------------------------------- warnings
 
 
@@ -96,6 +106,12 @@ def test_labels_with_the_same_index_in_another_order():
         (LOGITS[:, 1], LABELS > 1, "expit"),
         (pd.DataFrame(LOGITS, columns=["age", "bp", "bmi"]), NAMES[LABELS], "'probs'"),
         (pd.DataFrame(PROBS, columns=["a", "b", "c"]), NAMES[LABELS], "with classes="),
+        (NAMES[LABELS], PROBS, "swapped"),
+        (pd.Series(NAMES[LABELS]), PROBS, "swapped"),
+        (pd.DataFrame({"age": 39.0, "job": NAMES}), LABELS[:3], "its predict_proba of"),
+        (80.0 * np.abs(LOGITS), LABELS, "its predict_proba of them"),
+        (Classifier(), LABELS, r"\(give what its predict_proba says of the rows\)"),
+        (Network(), LABELS, "If the Network is a model, give the probabilities"),
     ],
 )
 def test_the_error_hints_at_the_remedy(probs, labels, hint):

@@ -180,3 +180,18 @@ def test_huge_logits_that_tell_nothing():
     assert np.isfinite(fit.coef).all()
     assert fit.loss_after <= np.log(3.0)
     assert np.isfinite(fit.predict(logits)).all()
+
+
+def test_coefficients_that_the_rows_do_not_determine_say_so():
+    # an ordered logit: the rows lie on a curve
+    x = np.random.default_rng(0).normal(size=300)
+    below = 1 / (1 + np.exp(x[:, None] - np.array([-1.0, 1.0])))
+    probs = np.diff(below, axis=1, prepend=0.0, append=1.0)
+    labels = (np.random.default_rng(1).random(300)[:, None] > below).sum(axis=1)
+    fit = dfu.platt_scaling(dfu.to_logits(probs), labels)
+    assert np.isnan(fit.std_err).any()
+    assert "do not determine a parameter" in str(fit)
+    assert "1000 parameters" not in str(fit)
+    settled = dfu.platt_scaling(dfu.to_logits(probs), labels, ridge=1e-3)
+    assert np.isfinite(settled.std_err).all()
+    assert "Note" not in str(settled)

@@ -60,8 +60,8 @@ def test_class_thresholds_are_shown_as_a_band(fit_and_sets):
 
 def test_set_sizes_are_shares_of_all_rows(fit_and_sets):
     _, sets, coverage = fit_and_sets
-    for result in (sets, coverage):
-        ax = draw_on_canvas(result.plot())
+    for drawn in (sets.plot(), coverage.plot(kind="sizes")):
+        ax = draw_on_canvas(drawn)
         heights = [bar.get_height() for bar in ax.patches]
         assert sum(heights) == pytest.approx(1.0)
         counts = np.bincount(sets.sizes)
@@ -70,7 +70,7 @@ def test_set_sizes_are_shares_of_all_rows(fit_and_sets):
 
 def test_class_coverage_has_a_row_per_class_seen(fit_and_sets):
     _, _, coverage = fit_and_sets
-    ax = draw_on_canvas(coverage.plot(kind="classes"))
+    ax = draw_on_canvas(coverage.plot())
     assert len(ax.get_yticklabels()) == 4
     with pytest.raises(dfu.InputError, match="'kind' parameter"):
         coverage.plot(kind="shoe size")
