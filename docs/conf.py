@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from importlib.metadata import files
 from pathlib import Path
@@ -89,6 +90,28 @@ def copy_vignettes(app: Sphinx) -> None:
             copy.write_text(text, encoding="utf-8")
 
 
+def point_to_copies(app: Sphinx, name: str, text: list[str]) -> None:
+    """Lead a page's links to the vignettes' sources on to the copies beside it."""
+    folder = "../" * name.count("/")
+    text[0] = text[0].replace(f"]({folder}../vignettes/", f"]({folder}vignettes/")
+
+
+def link_names(app: Sphinx, name: str, text: list[str]) -> None:
+    """Lead the names on the list of the reference to their pages."""
+    if name == "api":
+        row, role = r"^\| `([\w.]+)` \|", r"| {py:obj}`\1 <distfreeuq.\1>` |"
+        text[0] = re.sub(row, role, text[0], flags=re.MULTILINE)
+
+
+def leave_out_foreign(
+    app: Sphinx, what: str, name: str, value: object, skip: bool, options: object
+) -> bool | None:
+    """Leave out what classes inherit from scikit-learn, which has pages of its own."""
+    if str(getattr(value, "__module__", "")).startswith("sklearn."):
+        return True
+    return None
+
+
 def draw_import_graph(app: Sphinx) -> None:
     """Draw the figure of the page on architecture from the code as it is."""
     import import_graph
@@ -115,3 +138,6 @@ def setup(app: Sphinx) -> None:
     app.connect("builder-inited", draw_import_graph)
     app.connect("builder-inited", draw_benchmarks)
     app.connect("build-finished", copy_mathjax)
+    app.connect("source-read", point_to_copies)
+    app.connect("source-read", link_names)
+    app.connect("autodoc-skip-member", leave_out_foreign)

@@ -32,7 +32,11 @@ def one_line(name: str) -> str:
         found = getattr(found, part)
     text = inspect.getdoc(found) or ""
     line = " ".join(text.split("\n\n")[0].split())
-    return line.replace("|", "\\|").replace("<", "&lt;")
+    return re.sub(r"(`+).*?\1|<", _outside_code, line.replace("|", "\\|"))
+
+
+def _outside_code(found: re.Match[str]) -> str:
+    return "&lt;" if found[0] == "<" else found[0]
 
 
 def pages() -> list[Path]:

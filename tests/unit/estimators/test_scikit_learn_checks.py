@@ -22,7 +22,7 @@ pytestmark = [
 ]
 
 
-@parametrize_with_checks(
+CHECKS = parametrize_with_checks(
     [
         ConformalClassifier(LogisticRegression()),
         ConformalClassifier(LogisticRegression(), cv=3),
@@ -31,5 +31,9 @@ pytestmark = [
         PriorCorrectedClassifier(LogisticRegression()),
     ]
 )
+
+
+# scikit-learn 1.6 gives a generator, which pytest deprecates
+@pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
 def test_a_check_of_scikit_learn_passes(estimator, check):
     check(estimator)
