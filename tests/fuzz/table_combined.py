@@ -8,7 +8,7 @@ import numpy as np
 import distfreeuq as dfu
 from tests.fuzz import fitted, kinds
 from tests.fuzz.entry import Entry
-from tests.fuzz.hostile import spoiled
+from tests.fuzz.hostile import odd_value, spoiled
 from tests.fuzz.judge import difference
 from tests.fuzz.kinds import Argument, choice, in_its_own_way, optional, same
 from tests.fuzz.report_files import (
@@ -17,7 +17,8 @@ from tests.fuzz.report_files import (
     report_file,
     report_words,
 )
-from tests.fuzz.samples import HOSTILE, Sample
+from tests.fuzz.samples import HOSTILE, VALID, Sample
+from tests.fuzz.table_blocks import BLOCKS
 
 
 def watched_stream(
@@ -59,6 +60,11 @@ def watched_stream(
     _same(whole, pieces, "pieces give another monitor than the whole")
     _same(_counted(whole), _counted(pieces), "pieces have other class proportions")
     return whole
+
+
+def tally_of_text(text: Any) -> Any:
+    """Read a tally's text."""
+    return dfu.Tally.from_json(text)
 
 
 def performance_of_estimate(
@@ -113,6 +119,20 @@ def cuts(s: Sample) -> Argument:
 
 
 @in_its_own_way
+def text_of_tally(s: Sample) -> Argument:
+    """Return a tally's text, or one with a few pieces that are another's."""
+    text = fitted.tally(s).to_json()
+    if s.spirit == HOSTILE and s.r.random() < 0.3:
+        return same(odd_value(s.r))
+    if s.spirit != VALID:
+        for _ in range(s.r.choice((1, 1, 3))):
+            start = s.r.randrange(len(text))
+            piece = s.r.choice(PIECES_OF_JSON)
+            text = text[:start] + piece + text[start + s.r.randint(0, 9) :]
+    return same(text)
+
+
+@in_its_own_way
 def estimator(s: Sample) -> Argument:
     return same(s.r.choice(("bbse", "rlls", "mlls")))
 
@@ -121,7 +141,14 @@ def _column(features: Any) -> Any:
     return np.asarray(features)[:, 0]
 
 
+PIECES_OF_JSON = (
+    "", "0", "-1", "1e999", "NaN", "null", "true", '"', "{", "}", "[", "]" * 9, ",",
+    "[" * 10**5, "9" * 5000, "\ud800", "\0", '"\\ud800"', '"dtype": "O"', "\\",
+)  # fmt: skip
+
+
 COMBINED: dict[str, Entry] = {
+    **BLOCKS,
     "watched stream": Entry(
         0.5,
         {
@@ -137,6 +164,11 @@ COMBINED: dict[str, Entry] = {
         },
         call=watched_stream,
         refuses="new_features are the features of update",
+    ),
+    "tally of a text": Entry(
+        0.2,
+        {"text": text_of_tally},
+        call=tally_of_text,
     ),
     "performance of an estimate": Entry(
         0.1,

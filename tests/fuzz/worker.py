@@ -16,6 +16,7 @@ IMPORTED_FIRST = (
     "threadpoolctl",
     "scipy.stats",
     "sklearn",
+    "dask.array",
 )
 BLOCK = 200
 """Cases of one block."""

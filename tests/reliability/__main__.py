@@ -19,12 +19,14 @@ Counts = collections.Counter[str]
 GOOD = {
     "lines": ("refused", "same result"),
     "bytes": ("refused", "same result"),
+    "text": ("refused", "same result"),
     "forged": ("refused", "taken, harmless"),
     "save": ("killed", "killed in mid-write", "whole file"),
     "journal": ("killed", "last line torn", "file right", "studies", "table right"),
 }
 HOW = {
     "bytes": "files with one byte changed, or cut short",
+    "text": "tallies as JSON with one character changed, or cut short",
     "lines": "journals with one byte changed, or cut short",
     "forged": "files with something changed and a good digest",
     "save": "processes killed while they saved",
@@ -60,6 +62,12 @@ def _one_file(what: str, path: Path, every: int) -> Counts:
 def _counts(what: str, options: argparse.Namespace) -> Counts:
     if what == "lines":
         return damage.damage_journal(every=options.every)
+    if what == "text":
+        tallies = [path for path in FILES if path.stem.startswith("tally")]
+        every = options.every
+        return sum(
+            (damage.damage_text(path, every=every) for path in tallies), Counts()
+        )
     if what == "save":
         return kills.kill_while_saving(options.kills)
     if what == "journal":

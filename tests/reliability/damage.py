@@ -4,7 +4,9 @@ import collections
 import faulthandler
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -40,9 +42,11 @@ def damage_bytes(
     return counts
 
 
-def _outcome_of_damage(file: Path, saved: object) -> str:
+def _outcome_of_damage(
+    file: Path | str, saved: object, read: Callable[[Any], object] = dfu.load
+) -> str:
     try:
-        found = dfu.load(file)
+        found = read(file)
     except InputError:
         return "refused"
     except Exception as error:
@@ -52,6 +56,20 @@ def _outcome_of_damage(file: Path, saved: object) -> str:
     except AssertionError:
         return "wrong result"
     return "same result"
+
+
+def damage_text(path: Path, *, every: int = 1) -> Counts:
+    """Change every character of a tally's JSON text; count what becomes of it."""
+    saved, counts = dfu.load(path), Counts()
+    text = saved.to_json()
+    damaged = [text[:length] for length in range(0, len(text), every)]
+    for position in range(0, len(text), every):
+        for mask in MASKS:
+            changed = chr(ord(text[position]) ^ mask)
+            damaged.append(text[:position] + changed + text[position + 1 :])
+    for content in damaged:
+        counts[_outcome_of_damage(content, saved, dfu.Tally.from_json)] += 1
+    return counts
 
 
 def damage_journal(n_rep: int = 8, *, every: int = 1) -> Counts:

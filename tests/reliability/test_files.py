@@ -7,6 +7,7 @@ import pytest
 from tests.reliability import damage, kills
 from tests.reliability.forging import FILES
 
+TALLIES = [path for path in FILES if path.stem.startswith("tally")]
 GOOD_OF_DAMAGE = {"refused", "same result"}
 GOOD_OF_FORGERY = {"refused", "taken, harmless"}
 
@@ -14,6 +15,13 @@ GOOD_OF_FORGERY = {"refused", "taken, harmless"}
 @pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
 def test_a_damaged_file_is_refused_or_as_it_was(path):
     counts = damage.damage_bytes(path, every=499)
+    assert counts.keys() <= GOOD_OF_DAMAGE
+    assert counts["refused"] > 0.5 * counts.total()
+
+
+@pytest.mark.parametrize("path", TALLIES, ids=[path.stem for path in TALLIES])
+def test_a_damaged_text_is_refused_or_as_it_was(path):
+    counts = damage.damage_text(path, every=101)
     assert counts.keys() <= GOOD_OF_DAMAGE
     assert counts["refused"] > 0.5 * counts.total()
 
