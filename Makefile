@@ -15,11 +15,11 @@ demo: $(VENV)/installed
 	$(BIN)/python -m distfreeuq demo
 
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -n auto -q
+	$(BIN)/python -m pytest -n auto --dist worksteal -q
 
 # What is not marked slow: less than two minutes on two cores.
 test-quick: $(VENV)/installed
-	$(BIN)/python -m pytest -n auto -q -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal -q -m "not slow"
 
 # The core with address and undefined-behaviour sanitizers (GCC), with bounds checks, and
 # by other compilers: each is built and tested in a folder of its own, build/NAME.
