@@ -19,12 +19,13 @@ the optimality conditions of all rows decide when the fit ends.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
 from distfreeuq._numerics.gram_sums import gram
+from distfreeuq._numerics.passes.class_rows import AnyRows, ClassRows, RowsInMemory
 from distfreeuq._numerics.row_sums import mixture_sums
 
 # Largest violation of the optimality conditions at which the fit stops.
@@ -36,8 +37,9 @@ _MAX_STEPS, _MAX_TRIALS, _MAX_EXCHANGES = 200, 30, 12
 # Hessian is bad.
 _FEW_TRIALS = 2
 
-# Every so many-th row makes the smaller problem that a large one starts from.
-_FEWER = 5
+# Every so many-th row makes the smaller problem that a large one starts from, and fewer
+# where it would have more than so many numbers.
+_FEWER, _NUMBERS_OF_FEWER = 5, 1 << 22
 
 # Violation at which the smaller problem is left.
 _NEAR = 0.02
@@ -100,57 +102,56 @@ class _Point:
     ratio: FloatArray  # G
     objective: float
     violation: float
-    density: FloatArray = field(repr=False)
 
 
 class _Likelihood:
     """The likelihood of a sample: rows, how often each counts, the source prior."""
 
-    def __init__(
-        self, probs: FloatMatrix, prior: FloatArray, row_weight: FloatArray | None
-    ) -> None:
-        self.probs, self.row_weight, self.full_prior = probs, row_weight, prior
+    def __init__(self, rows: AnyRows, prior: FloatArray) -> None:
+        self.rows, self.full_prior = rows, prior
         self.known = np.flatnonzero(prior > 0)
         self.prior = prior[self.known]
-        self.cheap = probs.size * self.prior.size < _CHEAP
+        self.cheap = rows.n * rows.n_classes * self.prior.size < _CHEAP
         self.start = self.prior / self.prior.sum()
         self.lost = 0.0
-        self.total = float(len(probs) if row_weight is None else row_weight.sum())
+        self.total = rows.total_weight
 
     def first(self, q: FloatArray) -> _Point:
         """Return the point at a q without zeros: there rows to leave out have d = 0."""
-        density, sums = self._sums(q)
+        sums = self._sums(q)
         self.lost = float(sums[-1])
         self.total -= self.lost
         if self.total <= 0.0:
-            return _Point(q, np.ones_like(q), 1.0, 0.0, density)
-        return self._point(q, density, sums)
+            return _Point(q, np.ones_like(q), 1.0, 0.0)
+        return self._point(q, sums)
 
     def at(self, q: FloatArray) -> _Point:
-        return self._point(q, *self._sums(q))
+        return self._point(q, self._sums(q))
 
-    def _sums(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _sums(self, q: FloatArray) -> FloatArray:
+        return self.rows.parts.total(MixtureSums(self._class_weight(q)))
+
+    def _class_weight(self, q: FloatArray) -> FloatArray:
         class_weight = q / self.prior
-        if self.known.size < self.full_prior.size:
-            known_weight, class_weight = class_weight, np.zeros(self.full_prior.size)
-            class_weight[self.known] = known_weight
-        return mixture_sums(self.probs, self.row_weight, class_weight)
+        if self.known.size == self.full_prior.size:
+            return class_weight
+        of_all = np.zeros(self.full_prior.size)
+        of_all[self.known] = class_weight
+        return of_all
 
-    def _point(self, q: FloatArray, density: FloatArray, sums: FloatArray) -> _Point:
+    def _point(self, q: FloatArray, sums: FloatArray) -> _Point:
         objective = float(q.sum()) - float(sums[-2]) / self.total
         if sums[-1] > self.lost:  # a row that some q could explain has probability zero
             objective = np.inf
         ratio = sums[self.known] / (self.prior * self.total)
         excess = ratio - 1.0
         violation = np.maximum(excess, np.where(q > 0, -excess, 0.0))
-        return _Point(q, ratio, objective, float(violation.max(initial=0.0)), density)
+        return _Point(q, ratio, objective, float(violation.max(initial=0.0)))
 
     def hessian(self, point: _Point, *, single: bool) -> FloatMatrix:
         """Return the Hessian mean A A' / d^2 on the classes with p > 0."""
-        scale = np.zeros_like(point.density)
-        root = 1.0 if self.row_weight is None else np.sqrt(self.row_weight)
-        np.divide(root, point.density, out=scale, where=point.density > 0)
-        second_moment = gram(self.probs, scale, single=single)
+        products = PosteriorProducts(self._class_weight(point.q), single)
+        second_moment = self.rows.parts.total(products)
         if self.known.size < self.full_prior.size:
             second_moment = second_moment[np.ix_(self.known, self.known)]
         with np.errstate(over="ignore"):  # far from the maximum; it is not used then
@@ -161,13 +162,55 @@ class _Likelihood:
 
         Single precision is enough for a start.
         """
-        n, n_classes = self.probs.shape
-        if self.cheap or n // _FEWER < max(2048, 20 * n_classes):
+        n, n_classes = self.rows.n, self.rows.n_classes
+        fewest = max(2048, 20 * n_classes)
+        if self.cheap or n // _FEWER < fewest:
             return None
-        few = slice(None, None, _FEWER)
-        weight = None if self.row_weight is None else self.row_weight[few].copy()
-        probs = np.ascontiguousarray(self.probs[few], dtype=np.float32)
-        return _Likelihood(probs, self.full_prior, weight)
+        most = max(fewest, _NUMBERS_OF_FEWER // n_classes)
+        few = self.rows.every(max(_FEWER, -(-n // most)))
+        return _Likelihood(few.mapped(_in_single_precision), self.full_prior)
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureSums:
+    """Sums over some rows at weights of the classes, as `mixture_sums` has them."""
+
+    class_weight: FloatArray
+
+    def __call__(self, rows: ClassRows) -> FloatArray:
+        """Return them, shape (K + 2,)."""
+        return mixture_sums(rows.probs, rows.weight, self.class_weight)[1]
+
+
+@dataclass(frozen=True, slots=True)
+class PosteriorProducts:
+    """The sum over some rows of f f' / d^2, d their density at weights of classes."""
+
+    class_weight: FloatArray
+    single: bool = False
+
+    def __call__(self, rows: ClassRows) -> FloatMatrix:
+        """Return it, shape (K, K)."""
+        density, _ = mixture_sums(rows.probs, rows.weight, self.class_weight)
+        scale = np.zeros_like(density)
+        root = 1.0 if rows.weight is None else np.sqrt(rows.weight)
+        np.divide(root, density, out=scale, where=density > 0)
+        return gram(rows.probs, scale, single=self.single)
+
+
+def _in_single_precision(rows: ClassRows) -> ClassRows:
+    probs = np.ascontiguousarray(rows.probs, dtype=np.float32)
+    return rows._replace(probs=probs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Takes some columns of rows."""
+
+    columns: IntArray
+
+    def __call__(self, rows: ClassRows) -> ClassRows:
+        return rows._replace(probs=np.ascontiguousarray(rows.probs[:, self.columns]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,15 +288,18 @@ def maximize_likelihood(
     MixtureFit
         Started from q = p: where the likelihood is flat, q stays there.
     """
+    return likeliest_prior(RowsInMemory.of(probs, weight=row_weight), prior)
+
+
+def likeliest_prior(rows: AnyRows, prior: FloatArray) -> MixtureFit:
+    """Return the same for rows that may be in blocks: some passes over them."""
     known = np.flatnonzero(prior > 0)
     if 2 * known.size <= prior.size > _MANY:
-        fit = maximize_likelihood(
-            np.ascontiguousarray(probs[:, known]), prior[known], row_weight
-        )
+        fit = likeliest_prior(rows.mapped(_Columns(known), known.size), prior[known])
         q = np.zeros(prior.size)
         q[known] = fit.prior
         return replace(fit, prior=q)
-    problem = _Likelihood(probs, prior, row_weight)
+    problem = _Likelihood(rows, prior)
     point, n_steps = _minimize(problem, TOLERANCE)
     q, total = np.zeros(prior.size), float(point.q.sum())
     q[problem.known] = point.q / total

@@ -111,14 +111,15 @@ class LinearMeasures:
         by_class = np.full((*shape, 5), np.nan)
         by_class[..., [WEIGHT, CONFIDENCE, SQUARED_GAP]] = miss + hit
         by_class[..., HIT] = hit[..., 0]
-        if rows.probs is None:
+        if rows.brier is None:
             return Sums(by_class)
         total = by_class[..., WEIGHT].sum(axis=(1, 2))
         brier, losses, infinite = found[:, n_top:].T
         nll = np.where(infinite > 0.0, np.inf, losses)
-        gaps = np.concatenate([own for _, own in totals if own is not None], axis=1)
+        gaps = [own for _, own in totals if own is not None]
         with np.errstate(invalid="ignore"):  # a sample may have no weight at all
-            return Sums(by_class, (gaps / total).T, brier / total, nll / total)
+            errors = (np.concatenate(gaps, axis=1) / total).T if gaps else None
+            return Sums(by_class, errors, brier / total, nll / total)
 
 
 def take_apart(measures: Measures) -> LinearMeasures:

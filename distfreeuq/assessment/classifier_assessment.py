@@ -12,6 +12,7 @@ from distfreeuq._base.array_types import (
     FloatMatrix,
     IntArray,
     RandomState,
+    RowsLike,
 )
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.random_streams import stream
@@ -47,8 +48,8 @@ from distfreeuq.metrics.reliability_table import table_of_sums
 
 
 def assess(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: RowsLike,
+    labels: ArrayLike | None = None,
     *,
     n_bins: int = 15,
     scheme: str | ArrayLike = "equal-width",
@@ -70,7 +71,10 @@ def assess(
     Parameters
     ----------
     probs : array_like (n, K), or (n,) for the probability of class 1
-        With `predicted`: the confidence in the predicted labels, (n,).
+        With `predicted`: the confidence in the predicted labels, (n,). Or rows of Dask,
+        or a function that returns blocks with labels (and weights): a few numbers of
+        each row are gathered, so that all is as in memory, but for the bootstrap of
+        the class-wise ECE, which there is none of.
     labels : array_like (n,)
     n_bins, scheme, closed
         The bins, as in `metrics.ece`.

@@ -80,6 +80,8 @@ class Measures:
         How they were chosen.
     losses : ndarray (n,) or None
         Negative log-likelihoods.
+    class_errors : ndarray (K,) or None
+        Class-wise errors of rows in blocks, whose matrix is not here.
     names : tuple of str
         Metrics that these rows have.
     """
@@ -92,6 +94,7 @@ class Measures:
     ends: FloatArray
     how: Bins
     losses: FloatArray | None
+    class_errors: FloatArray | None
     names: tuple[str, ...]
 
     def sums(self) -> Sums:
@@ -99,13 +102,15 @@ class Measures:
         rows, shape = self.rows, (self.n_classes, self.n_bins, 5)
         cells = sum_in_cells(rows, self.cells, self.n_classes * self.n_bins)
         by_class = cells.reshape(1, *shape)
-        if rows.probs is None:
+        if rows.brier is None:
             return Sums(by_class)
-        assert rows.labels is not None and rows.brier is not None
-        assert self.losses is not None
-        errors = class_errors(
-            rows.probs, rows.labels, rows.weights, self.n_bins, self.how
-        )
+        assert rows.labels is not None and self.losses is not None
+        errors = self.class_errors
+        if errors is None:
+            assert rows.probs is not None
+            errors = class_errors(
+                rows.probs, rows.labels, rows.weights, self.n_bins, self.how
+            )
         means = np.array([[rows.mean(rows.brier)], [rows.mean(self.losses)]])
         return Sums(by_class, errors[None], *means)
 
@@ -128,14 +133,23 @@ class Measures:
             errors = gap_norm(by_class)
             found["max_ece"] = np.nanmax(errors, axis=1)
             found["average_ece"] = np.nanmean(errors, axis=1)
-        if sums.class_errors is not None:
-            assert sums.brier is not None and sums.nll is not None
-            found["classwise_ece"] = sums.class_errors.mean(axis=1)
+        if sums.brier is not None and sums.nll is not None:
             found["brier_score"], found["nll"] = sums.brier, sums.nll
+            # a bootstrap of rows in blocks has none
+            found["classwise_ece"] = np.full(sums.nll.size, np.nan)
+        if sums.class_errors is not None:
+            found["classwise_ece"] = sums.class_errors.mean(axis=1)
         return np.column_stack([found[name] for name in self.names])
 
 
-def bin_rows(rows: Rows, n_bins: int, how: Bins, *, by_class: bool) -> Measures:
+def bin_rows(
+    rows: Rows,
+    n_bins: int,
+    how: Bins,
+    *,
+    by_class: bool,
+    class_errors: FloatArray | None = None,
+) -> Measures:
     """Return the rows with the bins of their confidence."""
     partition = choose_bins(rows.confidence, rows.weights, n_bins, how)
     bins = partition.assign(rows.confidence)
@@ -148,7 +162,7 @@ def bin_rows(rows: Rows, n_bins: int, how: Bins, *, by_class: bool) -> Measures:
     left_out = {"frequency", "mean_probability"}
     if not by_class:
         left_out = {"accuracy", "mean_confidence", "max_ece", "average_ece"}
-    if rows.probs is None:
+    if rows.brier is None:
         left_out |= {"classwise_ece", "brier_score", "nll"}
     if rows.weights.min() < 1.0:
         left_out.add("debiased_ece")
@@ -161,5 +175,6 @@ def bin_rows(rows: Rows, n_bins: int, how: Bins, *, by_class: bool) -> Measures:
         ends=partition.ends(),
         how=how,
         losses=losses,
+        class_errors=class_errors,
         names=tuple(name for name in METRICS if name not in left_out),
     )

@@ -23,12 +23,14 @@ from distfreeuq._base.stored_state import (
     require,
     table_of_counts,
 )
+from distfreeuq._numerics.passes.class_rows import ClassRows
 from distfreeuq._numerics.row_sums import (
     class_sums,
     column_sums,
     count_pairs,
 )
 from distfreeuq.label_shift.class_matrix import ClassMatrix, TakingPart
+from distfreeuq.label_shift.data import SampleRows
 from distfreeuq.label_shift.tallied_counts import CountTally
 
 
@@ -152,28 +154,58 @@ def counted_confusion(source: CountTally, target: CountTally) -> Confusion:
     )
 
 
-def soft_confusion(
-    probs: FloatMatrix,
-    labels: IntArray,
-    probs_target: FloatMatrix,
-    row_weights: tuple[FloatArray, FloatArray] | None = None,
-) -> Confusion:
-    """Sum probabilities; `row_weights` of both samples: how often each row counts."""
-    n, m = probs.shape[0], probs_target.shape[0]
-    source, target = (None, None) if row_weights is None else row_weights
-    labelled = TakingPart.if_few(np.bincount(labels, minlength=probs.shape[1]) > 0)
-    sums = class_sums(probs, labelled.codes(labels), source, labelled.size)
+def count_predictions(samples: SampleRows) -> Confusion:
+    """Return the same from rows that may be in blocks."""
+    count = _CountPredictions(samples.source.n_classes)
+    return counted_confusion(
+        samples.source.parts.total(count, CountTally.total),
+        samples.target.parts.total(count, CountTally.total),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _CountPredictions:
+    """Counts some rows by predicted class and, if they have any, label."""
+
+    n_classes: int
+
+    def __call__(self, rows: ClassRows) -> CountTally:
+        labels = rows.labels if rows.labels.size else None
+        return CountTally.of_rows(rows.probs.argmax(axis=1), labels, self.n_classes)
+
+
+def soft_confusion(samples: SampleRows) -> Confusion:
+    """Sum probabilities of both samples."""
+    source, target = samples.source, samples.target
+    labelled = TakingPart.if_few(samples.class_counts > 0)
+    sums = source.parts.total(_SumByClass(labelled))
     joint: FloatMatrix | ClassMatrix = read_only(sums)
     if labelled.classes is not None:
         rows = TakingPart(labelled.n_classes, np.flatnonzero(sums.any(axis=1)))
         joint = _compact(sums[rows.classes], rows, labelled)
     return Confusion(
         joint=joint,
-        target=read_only(column_sums(probs_target, target)),
-        n=n,
-        m=m,
+        target=read_only(target.parts.total(sum_columns)),
+        n=source.n,
+        m=target.n,
         soft=True,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _SumByClass:
+    """Sums probabilities of some rows by label, shape (K, J)."""
+
+    labelled: TakingPart
+
+    def __call__(self, rows: ClassRows) -> FloatMatrix:
+        codes, n_labels = self.labelled.codes(rows.labels), self.labelled.size
+        return class_sums(rows.probs, codes, rows.weight, n_labels)
+
+
+def sum_columns(rows: ClassRows) -> FloatArray:
+    """Return the sums of some rows' probabilities, shape (K,)."""
+    return column_sums(rows.probs, rows.weight)
 
 
 def _compact(

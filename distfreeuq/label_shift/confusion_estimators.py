@@ -22,21 +22,23 @@ from distfreeuq._base.tallied import Tallied
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
+from distfreeuq._numerics.passes.class_rows import ClassRows
 from distfreeuq.exceptions import IdentificationWarning
 from distfreeuq.label_shift import guarantees
 from distfreeuq.label_shift.class_matrix import ClassMatrix, TakingPart, check_room
 from distfreeuq.label_shift.confusion import (
     Confusion,
+    count_predictions,
     counted_confusion,
     hard_confusion,
     soft_confusion,
 )
 from distfreeuq.label_shift.data import (
-    Predictions,
+    SampleRows,
     Samples,
     read_and_predict,
     read_counts,
-    read_samples,
+    read_sample_rows,
     read_some_labels,
 )
 from distfreeuq.label_shift.inference.delta_method import (
@@ -88,7 +90,8 @@ def bbse(
         The same classifier's probabilities on unlabelled target rows.
         `probs` (then without `labels`) and `probs_target` may each be a `Tally` of the
         rows (see `tally`), where predictions are not soft, or rows of Dask or in
-        blocks. There is then no `goodness_of_fit`, which needs the confidences.
+        blocks. There is then no `goodness_of_fit` of predictions that are not soft,
+        which needs the confidences, and no bootstrap of soft ones.
     labels_target : array_like (m,), optional
         Labels of some target rows, chosen at random: None or NaN where the label is not
         known, as it must be of one row at least. Weights and intervals then combine
@@ -144,8 +147,6 @@ def bbse(
     """
     args = Arguments("bbse")
     soft = args.flag(soft, "soft")
-    if labels_target is not None and soft:
-        args.invalid("soft", "False with labels_target", "True")
     data, names = _read(args, soft, probs, labels, probs_target, classes, labels_target)
     result = fit_confusion(data, names, None)
     if result.raw is None:
@@ -229,7 +230,7 @@ class _Data:
     class_counts : ndarray (K,)
         Source rows by class.
     samples : Samples or None
-        The rows, where probabilities are used and not predictions.
+        The rows, where probabilities are used, not predictions, and are in memory.
     output_cells : OutputCells or None
         What tests label shift itself; None if there are no rows.
     unlabelled : Confusion or None
@@ -237,6 +238,8 @@ class _Data:
         has a label.
     label_counts : ndarray (K,) or None
         Labelled target rows by class.
+    rows : SampleRows or None
+        The rows to sum over, where probabilities are used and not predictions.
     """
 
     confusion: Confusion
@@ -245,6 +248,7 @@ class _Data:
     output_cells: OutputCells | None
     unlabelled: Confusion | None = None
     label_counts: IntArray | None = None
+    rows: SampleRows | None = None
 
 
 def _read(
@@ -257,35 +261,30 @@ def _read(
     labels_target: ArrayLike | None = None,
 ) -> tuple[_Data, Classes]:
     """Return the sums over both samples, and the classes, from rows or from tallies."""
+    if soft:
+        if labels_target is not None:
+            args.invalid("soft", "False with labels_target", "True")
+        return _read_soft(args, probs, labels, probs_target, classes)
     counted = read_counts(args, probs, labels, probs_target, classes)
     if counted is not None:
         source, target, names = counted
         if labels_target is not None:
             must = "None where rows come in blocks or as a Tally"
             args.invalid("labels_target", must, "labels")
-        if soft:
-            must = (
-                "False where rows come in blocks or as a Tally: predictions are counted"
-            )
-            args.invalid("soft", must, "True")
         occurs = source.by_prediction() + source.by_label() + target.by_prediction() > 0
         check_room(args, TakingPart.if_few(occurs), _MATRICES)
         confusion = counted_confusion(source, target)
         return _Data(confusion, source.by_label(), None, None), names
     arrays: Any = (probs, labels, probs_target, classes)
-    if soft:
-        samples, names = read_samples(args, *arrays)
-        _check_room(args, samples, None)
-        confusion = soft_confusion(samples.probs, samples.labels, samples.probs_target)
-        cells = count_cells(samples.probs, samples.labels, samples.probs_target)
-        return _Data(confusion, samples.class_counts, samples, cells), names
     samples, names, predictions = read_and_predict(args, *arrays)
-    _check_room(args, samples, predictions)
+    occurs = samples.class_counts > 0
+    occurs[predictions.of_source] = occurs[predictions.of_target] = True
+    check_room(args, TakingPart.if_few(occurs), _MATRICES)
     confusion = hard_confusion(
         predictions.of_source, samples.labels, predictions.of_target, len(names)
     )
     said = predictions.of_source, predictions.of_target
-    cells = count_cells(samples.probs, samples.labels, samples.probs_target, said)
+    cells = count_cells(samples.rows.source, samples.rows.target, said)
     data = _Data(confusion, samples.class_counts, None, cells)
     known, given = read_some_labels(args, labels_target, names, confusion.m)
     if not known.any():
@@ -301,16 +300,24 @@ def _read(
     return replace(data, unlabelled=others, label_counts=counts), names
 
 
-def _check_room(
-    args: Arguments, samples: Samples, predictions: Predictions | None
-) -> None:
-    """Refuse classes whose confusion matrices the memory cannot hold."""
-    occurs = samples.class_counts > 0
-    if predictions is None:
-        check_room(args, TakingPart.if_few(occurs), _SOFT_MATRICES)
-        return
-    occurs[predictions.of_source] = occurs[predictions.of_target] = True
-    check_room(args, TakingPart.if_few(occurs), _MATRICES)
+def _read_soft(
+    args: Arguments,
+    probs: RowsLike | Tallied,
+    labels: ArrayLike | None,
+    probs_target: RowsLike | Tallied | None,
+    classes: ArrayLike | None,
+) -> tuple[_Data, Classes]:
+    """Return the same of rows whose probabilities are summed."""
+    rows: list[Any] = [probs, probs_target]
+    for value, parameter in zip(rows, ("probs", "probs_target"), strict=True):
+        if isinstance(value, Tallied):
+            must = "rows where predictions are soft: tallies count predicted classes"
+            args.invalid(parameter, must, "a Tally")
+    samples, kept, names = read_sample_rows(args, rows[0], labels, rows[1], classes)
+    check_room(args, TakingPart.if_few(samples.class_counts > 0), _SOFT_MATRICES)
+    confusion = soft_confusion(samples)
+    cells = count_cells(samples.source, samples.target)
+    return _Data(confusion, samples.class_counts, kept, cells, rows=samples), names
 
 
 @on_one_blas_thread
@@ -321,8 +328,8 @@ def fit_confusion(
 
     From predicted classes or, where the data have rows, from soft predictions.
     """
-    confusion, counts, samples = data.confusion, data.class_counts, data.samples
-    soft = samples is not None
+    confusion, counts, rows = data.confusion, data.class_counts, data.rows
+    soft = rows is not None
     prior = counts / confusion.n
     shape = invertibility(confusion)
     # with labels of some target rows, what is solved has only the others
@@ -347,17 +354,17 @@ def fit_confusion(
         )
 
     covariance: FloatMatrix | None = None
-    if samples is not None:
+    predicted = None
+    if rows is not None:
+        predicted = None if data.samples is not None else count_predictions(rows)
         target_gram = None
         if not isinstance(confusion.joint, ClassMatrix):
-            target_gram = gram(samples.probs_target)
-        test = compare_means(
-            samples.probs, samples.probs_target, grams=(None, target_gram)
-        )
-        moments = moments_of_predictions(samples, target_gram)
+            target_gram = rows.target.parts.total(_gram)
+        test = compare_means(rows.source, rows.target, grams=(None, target_gram))
+        moments = moments_of_predictions(rows, target_gram)
         if unregularized is not None and target_gram is not None:
             covariance = soft_covariance(
-                confusion, unregularized, samples.probs, samples.labels, target_gram
+                confusion, unregularized, rows.source, target_gram
             )
     else:
         test = compare_counts(confusion.joint.sum(axis=1), confusion.target)
@@ -385,7 +392,8 @@ def fit_confusion(
         regularization=regularization,
         prior_from="labels",
         calibration=None,
-        samples=samples,
+        samples=data.samples,
+        predicted=predicted,
         shift_test=test,
         output_cells=data.output_cells,
         calibration_test=None,
@@ -399,6 +407,10 @@ def fit_confusion(
             else guarantees.exact_cells(labelled is not None)
         ),
     )
+
+
+def _gram(rows: ClassRows) -> FloatMatrix:
+    return gram(rows.probs)
 
 
 def _notes(

@@ -14,6 +14,7 @@ from distfreeuq._base.array_types import (
     ArrayLike,
     BoolArray,
     Classes,
+    FloatArray,
     FloatMatrix,
     IntArray,
     RowsLike,
@@ -22,6 +23,13 @@ from distfreeuq._base.arrays import as_items, listed, shape_of
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, integers, masses
 from distfreeuq._base.tallied import Tallied, find_part
+from distfreeuq._numerics.passes.class_rows import (
+    AnyRows,
+    Calibrated,
+    ClassRows,
+    RowsInBlocks,
+    RowsInMemory,
+)
 from distfreeuq._numerics.row_blocks import Block, RowBlocks, read_blocks
 from distfreeuq._numerics.row_sums import check_and_predict
 from distfreeuq.label_shift.class_matrix import TakingPart
@@ -65,7 +73,43 @@ class Samples:
         """Source rows by class, shape (K,)."""
         return np.bincount(self.labels, minlength=self.probs.shape[1])
 
-    def of_labelled(self) -> tuple[Samples, TakingPart]:
+    @property
+    def rows(self) -> SampleRows:
+        """The rows, as fits sum over them."""
+        return self.counted(None)
+
+    def counted(self, times: tuple[FloatArray, FloatArray] | None) -> SampleRows:
+        """Return the same, and how often each row of both samples counts."""
+        source, target = (None, None) if times is None else times
+        return SampleRows(
+            RowsInMemory.of(self.probs, self.labels, source),
+            RowsInMemory.of(self.probs_target, weight=target),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRows:
+    """Rows of both samples to sum over, in memory or in blocks.
+
+    Attributes
+    ----------
+    source, target : rows in memory or in blocks
+    """
+
+    source: AnyRows
+    target: AnyRows
+
+    @property
+    def class_counts(self) -> IntArray:
+        """Source rows by class, shape (K,)."""
+        return self.source.label_weight.astype(np.int64)
+
+    def calibrated(self, function: Callable[[FloatMatrix], FloatMatrix]) -> SampleRows:
+        """Return the samples with what the function makes of probabilities."""
+        both = Calibrated(function)
+        return SampleRows(self.source.mapped(both), self.target.mapped(both))
+
+    def of_labelled(self) -> tuple[SampleRows, TakingPart]:
         """Return the columns of classes with source rows, if these are few of many.
 
         Rows then sum to less than one.
@@ -73,12 +117,28 @@ class Samples:
         labelled = TakingPart.if_few(self.class_counts > 0)
         return self.of_classes(labelled), labelled
 
-    def of_classes(self, few: TakingPart) -> Samples:
+    def of_classes(self, few: TakingPart) -> SampleRows:
         """Return the columns of the classes that take part: those with source rows."""
         if few.classes is None:
             return self
-        columns = few.columns(self.probs), few.columns(self.probs_target)
-        return Samples(columns[0], few.codes(self.labels), columns[1])
+        own = _OfClasses(few)
+        return SampleRows(
+            self.source.mapped(own, few.size), self.target.mapped(own, few.size)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _OfClasses:
+    """Takes the columns of the classes that take part."""
+
+    few: TakingPart
+
+    def __call__(self, rows: ClassRows) -> ClassRows:
+        return rows._replace(
+            probs=self.few.columns(rows.probs),
+            labels=self.few.codes(rows.labels),
+            before=None if rows.before is None else self.few.columns(rows.before),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +160,45 @@ def read_samples(
     arrays = (probs, labels, probs_target, classes)
     samples, names, _ = _read(args, *arrays, UncheckedProbs.checked)
     return samples, names
+
+
+def read_sample_rows(
+    args: Arguments,
+    probs: RowsLike,
+    labels: ArrayLike | None,
+    probs_target: RowsLike | None,
+    classes: ArrayLike | None,
+) -> tuple[SampleRows, Samples | None, Classes]:
+    """Return checked rows, where they are; as arrays too, if both samples are; classes.
+
+    Rows in blocks are read by two passes.
+    """
+    given: Any = {"probs": probs, "labels": labels, "probs_target": probs_target}
+    of_both = {"probs": probs, "labels": labels}, {"probs_target": probs_target}
+    of_source, of_target = (read_blocks(args, own, again=True) for own in of_both)
+    if of_source is None and of_target is None:
+        arrays: Any = (probs, labels, probs_target, classes)
+        samples, names = read_samples(args, *arrays)
+        return samples.rows, samples, names
+    source: AnyRows
+    target: AnyRows
+    if of_source is None:
+        unchecked, names = args.unchecked_probs(given["probs"], classes=classes)
+        matrix = unchecked.checked()
+        codes = args.labels(given["labels"], names, matrix.shape[0])
+        source = RowsInMemory.of(matrix, codes)
+    else:
+        names = of_source.classes(classes)
+        source = RowsInBlocks.of(of_source, names, "probs", labelled=True)
+    if of_target is None:
+        new = args.unchecked_new_probs(given["probs_target"], names, "probs_target")
+        target = RowsInMemory.of(new.checked())
+    else:
+        target = RowsInBlocks.of(of_target, names, "probs_target", labelled=False)
+    for rows, parameter in ((source, "probs"), (target, "probs_target")):
+        if rows.n == 0:
+            args.invalid(parameter, "at least one row", "none")
+    return SampleRows(source, target), None, names
 
 
 def read_and_predict(

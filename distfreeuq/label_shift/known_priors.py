@@ -94,6 +94,7 @@ def fit_known(p: FloatArray, q: FloatArray, classes: Classes) -> LabelShiftResul
         output_cells=None,
         calibration_test=None,
         labelled=None,
+        predicted=None,
         notes=(),
         guarantee=NoGuarantee(
             "the priors were given, and the weights are as good as they"

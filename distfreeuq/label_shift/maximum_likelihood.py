@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
@@ -11,6 +13,7 @@ from distfreeuq._base.array_types import (
     Classes,
     FloatArray,
     FloatMatrix,
+    RowsLike,
 )
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_classes
@@ -18,12 +21,12 @@ from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
 from distfreeuq._numerics.mixture_likelihood import MixtureFit
-from distfreeuq._numerics.row_blocks import refuse_blocks
+from distfreeuq._numerics.passes.class_rows import ClassRows
 from distfreeuq.exceptions import DistFreeWarning, IdentificationWarning
 from distfreeuq.label_shift import guarantees
 from distfreeuq.label_shift.class_matrix import TakingPart, check_room
-from distfreeuq.label_shift.confusion import Confusion
-from distfreeuq.label_shift.data import Samples, read_samples
+from distfreeuq.label_shift.confusion import Confusion, count_predictions
+from distfreeuq.label_shift.data import SampleRows, Samples, read_sample_rows
 from distfreeuq.label_shift.inference.hausman_test import compare_estimates
 from distfreeuq.label_shift.inference.likelihood_delta_method import (
     LikelihoodCurvature,
@@ -58,10 +61,6 @@ from distfreeuq.label_shift.scalings import (
     fit_scaling,
 )
 
-_INSTEAD = (
-    "Give rows in blocks to bbse or rlls; or give arrays of a sample of each, as large "
-    "as memory allows."
-)
 # Matrices by pairs of classes that are in memory at the same time, as measured.
 _MATRICES = 22
 # So many more with a scale or a bias for each class, whose matrices have four times as
@@ -73,9 +72,9 @@ _CONVERGED = 1e-6
 
 
 def mlls(
-    probs: ArrayLike,
-    labels: ArrayLike,
-    probs_target: ArrayLike,
+    probs: RowsLike,
+    labels: ArrayLike | None = None,
+    probs_target: RowsLike | None = None,
     *,
     calibrate: str | None = "bcts",
     prior: str = "predictions",
@@ -91,6 +90,8 @@ def mlls(
         Their labels: integers 0..K-1, or names listed in `classes`.
     probs_target : array_like (m, K)
         The same classifier's probabilities on unlabelled target rows.
+        Rows of either sample may be of Dask or in blocks. They are then read some 25
+        times, and not kept: there is no bootstrap.
     calibrate : {"bcts", "ts", "vs", "nbvs", None}, default "bcts"
         What is fitted on the source and applied to both samples: bias-corrected
         temperature scaling; temperature scaling; vector scaling, a scale and a bias for
@@ -161,8 +162,7 @@ def mlls(
     if calibrate is not None:
         calibrate = args.choice(calibrate, "calibrate", list(SCALINGS))
     prior = args.choice(prior, "prior", ["predictions", "labels"])
-    refuse_blocks(args, {"probs": probs, "probs_target": probs_target}, _INSTEAD)
-    samples, names = read_samples(args, probs, labels, probs_target, classes)
+    samples, kept, names = read_sample_rows(args, probs, labels, probs_target, classes)
     needed = TakingPart.if_few(samples.class_counts > 0)
     if calibrate is None and prior == "predictions":
         needed = TakingPart(len(names), None)
@@ -171,23 +171,28 @@ def mlls(
     else:
         many = _OF_VECTORS if calibrate in ("vs", "nbvs") else 0
         check_room(args, needed, _MATRICES + many)
-    return fit_mlls(samples, names, calibrate=calibrate, prior_from=prior)
+    return fit_mlls(samples, kept, names, calibrate=calibrate, prior_from=prior)
 
 
 @on_one_blas_thread
 def fit_mlls(
-    samples: Samples, classes: Classes, *, calibrate: str | None, prior_from: str
+    samples: SampleRows,
+    kept: Samples | None,
+    classes: Classes,
+    *,
+    calibrate: str | None,
+    prior_from: str,
 ) -> LabelShiftResult:
     """Return MLLS's estimate; warnings point at the line that called the caller."""
     calibration = None
     if calibrate is not None:
-        calibration = fit_scaling(calibrate, samples.probs, samples.labels)
+        calibration = fit_scaling(calibrate, samples.source)
     solution = solve_likelihood(samples, calibration, prior_from)
     calibrated, confusion = solution.calibrated, solution.confusion
     fit, p, weight = solution.fit, solution.source_prior, solution.weight
 
     few = TakingPart.if_few((p > 0) | (samples.class_counts > 0))
-    source_gram = gram(few.columns(calibrated.probs))
+    source_gram = calibrated.source.parts.total(_Gram(few))
     curvature, spread = _curvature_and_spread(
         few, samples, solution, source_gram, calibration, prior_from
     )
@@ -223,21 +228,32 @@ def fit_mlls(
         regularization=None,
         prior_from=prior_from,
         calibration=calibration,
-        samples=samples,
+        samples=kept,
+        predicted=None if kept is not None else count_predictions(samples),
         shift_test=compare_means(
-            samples.probs, samples.probs_target, grams=(raw_gram, None)
+            samples.source, samples.target, grams=(raw_gram, None)
         ),
-        output_cells=count_cells(samples.probs, samples.labels, samples.probs_target),
-        calibration_test=compare_estimates(samples, calibrated, calibration, weight),
+        output_cells=count_cells(samples.source, samples.target),
+        calibration_test=compare_estimates(calibrated, calibration, weight),
         labelled=None,
         notes=tuple(note for _, note in notes),
         guarantee=guarantees.moment_equations(),
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Gram:
+    """Sums f f' over some rows, of the classes that take part."""
+
+    few: TakingPart
+
+    def __call__(self, rows: ClassRows) -> FloatMatrix:
+        return gram(self.few.columns(rows.probs))
+
+
 def _curvature_and_spread(
     few: TakingPart,
-    samples: Samples,
+    samples: SampleRows,
     solution: LikelihoodSolution,
     source_gram: FloatMatrix,
     calibration: Scaling | None,
@@ -254,7 +270,7 @@ def _curvature_and_spread(
         samples, calibrated = samples.of_classes(few), calibrated.of_classes(few)
         p, weight = few.of(p), few.of(weight)
         confusion = confusion.of_classes(few)
-    curvature = curvature_at(calibrated.probs_target, weight, p)
+    curvature = curvature_at(calibrated.target, weight, p)
     if calibration is None:
         noise = prior_noise(confusion, source_gram, prior_from)
     elif isinstance(calibration, LogScaling):

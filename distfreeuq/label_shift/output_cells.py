@@ -8,8 +8,10 @@ fixed in advance. Predicted classes with few rows share their cells.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from itertools import chain
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -23,6 +25,7 @@ from distfreeuq._base.array_types import (
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, integers, masses
+from distfreeuq._numerics.passes.class_rows import AnyRows, ClassRows
 from distfreeuq._numerics.row_sums import count_pairs
 
 N_LEVELS = 4
@@ -74,42 +77,116 @@ class OutputCells:
 
 
 def count_cells(
-    probs: FloatMatrix,
-    labels: IntArray,
-    probs_target: FloatMatrix,
+    source: AnyRows,
+    target: AnyRows,
     predicted: tuple[IntArray, IntArray] | None = None,
 ) -> OutputCells | None:
     """Return the counts; None where too many classes have rows.
 
     Parameters
     ----------
-    probs, labels, probs_target
-        As in `Samples`.
+    source, target : rows in memory or in blocks
+        The source's with labels.
     predicted : (ndarray (n,), ndarray (m,)), optional
-        The most likely classes of both samples, if they are known.
+        The most likely classes of rows in memory, if they are known.
     """
-    n_classes = probs.shape[1]
-    of_class = np.bincount(labels, minlength=n_classes)
-    present = of_class > 0
+    present = source.label_weight > 0
     if present.sum() > MOST_CLASSES:
         return None
-    if predicted is None:
-        predicted = np.argmax(probs, axis=1), np.argmax(probs_target, axis=1)
-    said, said_target = predicted
-    rows = np.bincount(said, minlength=n_classes)
-    rows += np.bincount(said_target, minlength=n_classes)
+    said = (None, None) if predicted is None else predicted
+    samples = [
+        rows.parts.then(_Outputs(own))
+        for rows, own in zip((source, target), said, strict=True)
+    ]
+    count = _CountPredictions(source.n_classes)
+    rows = samples[0].total(count) + samples[1].total(count)
     group_of, n_groups = _groups(rows)
-    groups = group_of[said], group_of[said_target]
-    sure = _own(probs, said), _own(probs_target, said_target)
     of_group = np.asarray(np.bincount(group_of, weights=rows * 1.0), dtype=np.float64)
-    edges = _edges(of_group, groups, sure) + _noise(probs, probs_target)
-    cell, cell_target = (_cells(*x, edges) for x in zip(groups, sure, strict=True))
-    place = np.cumsum(present) - 1
-    counted = count_pairs(
-        cell, place[labels], n_groups * N_LEVELS, int(present.sum())
-    ).astype(np.int64)
-    target = np.bincount(cell_target, minlength=n_groups * N_LEVELS)
-    return _without_empty(counted, target)
+    every = _Every(1 + (source.n + target.n) // _ROWS_FOR_EDGES, group_of)
+    some = [_in_order(one.total(every, _join)) for one in samples]
+    groups, sure = (np.concatenate(own) for own in zip(*some, strict=True))
+    edges = _edges(of_group, groups, sure) + _noise(source.rounding, target.rounding)
+    place = np.where(present, np.cumsum(present) - 1, 0)
+    cells = group_of, edges, n_groups * N_LEVELS
+    counted = samples[0].total(_CountCells(*cells, place, int(present.sum())))
+    counted_target = samples[1].total(_CountCells(*cells, place, 0))
+    return _without_empty(counted, counted_target[:, 0])
+
+
+class _Said(NamedTuple):
+    """Predicted classes of some rows, how sure they are, labels, the first's number."""
+
+    predicted: IntArray
+    sure: FloatArray
+    labels: IntArray
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Outputs:
+    """Takes from rows what is counted: predicted classes are known perhaps."""
+
+    predicted: IntArray | None
+
+    def __call__(self, rows: ClassRows) -> _Said:
+        said = self.predicted
+        if said is None:
+            said = np.argmax(rows.probs, axis=1)
+        return _Said(said, _own(rows.probs, said), rows.labels, rows.start)
+
+
+@dataclass(frozen=True, slots=True)
+class _CountPredictions:
+    """Counts some rows by predicted class, (K,)."""
+
+    n_classes: int
+
+    def __call__(self, rows: _Said) -> IntArray:
+        return np.bincount(rows.predicted, minlength=self.n_classes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Every:
+    """Takes the group and confidence of every step-th row of all."""
+
+    step: int
+    group_of: IntArray
+
+    def __call__(self, rows: _Said) -> list[tuple[int, IntArray, FloatArray]]:
+        own = slice(-rows.start % self.step, None, self.step)
+        return [(rows.start, self.group_of[rows.predicted[own]], rows.sure[own].copy())]
+
+
+def _join(found: Sequence[list[Any]]) -> list[Any]:
+    return list(chain.from_iterable(found))
+
+
+def _in_order(
+    pieces: list[tuple[int, IntArray, FloatArray]],
+) -> tuple[IntArray, FloatArray]:
+    """Return the rows of all pieces in the order of the first ones' numbers."""
+    pieces.sort(key=lambda piece: piece[0])
+    _, groups, sure = zip(*pieces, strict=True)
+    return np.concatenate(groups), np.concatenate(sure)
+
+
+@dataclass(frozen=True, slots=True)
+class _CountCells:
+    """Counts some rows by cell and label, (D, J); (D, 1) where labels do not count."""
+
+    group_of: IntArray
+    edges: FloatMatrix
+    n_cells: int
+    place: IntArray
+    n_labels: int
+
+    def __call__(self, rows: _Said) -> IntMatrix:
+        cells = _cells(self.group_of[rows.predicted], rows.sure, self.edges)
+        if not self.n_labels:
+            return np.bincount(cells, minlength=self.n_cells)[:, None]
+        labels = self.place[rows.labels]
+        counts = count_pairs(cells, labels, self.n_cells, self.n_labels)
+        return counts.astype(np.int64)
 
 
 def _without_empty(source: IntMatrix, target: IntArray) -> OutputCells:
@@ -141,28 +218,21 @@ def _own(probs: FloatMatrix, predicted: IntArray) -> FloatArray:
     return own
 
 
-def _noise(*probs: FloatMatrix) -> float:
+def _noise(*rounding: float) -> float:
     """Return by how much equal confidences may differ through rounding.
 
     An edge often is the confidence of many rows. They stay together above it by this
     much, or their last bits, which differ between machines, would part them.
     """
-    return max(8.0 * float(np.finfo(each.dtype).eps) for each in probs)
+    return 8.0 * max(rounding)
 
 
-def _edges(
-    rows: FloatArray,
-    groups: tuple[IntArray, IntArray],
-    sure: tuple[FloatArray, FloatArray],
-) -> FloatMatrix:
+def _edges(rows: FloatArray, groups: IntArray, sure: FloatArray) -> FloatMatrix:
     """Return upper ends (G, levels - 1) of the cells but the last; +inf for none."""
-    step = 1 + (groups[0].size + groups[1].size) // _ROWS_FOR_EDGES
-    some = np.concatenate([x[::step] for x in sure])
-    of_group = np.concatenate([x[::step] for x in groups])
     edges = np.full((rows.size, N_LEVELS - 1), np.inf)
     for g in range(rows.size):
         levels = int(min(N_LEVELS, rows[g] // _ROWS_IN_CELL))
-        own = some[of_group == g]
+        own = sure[groups == g]
         if levels > 1 and own.size:
             at = np.quantile(own, np.arange(1, levels) / levels)
             edges[g, : levels - 1] = at

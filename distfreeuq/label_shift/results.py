@@ -193,6 +193,9 @@ class LabelShiftResult(Result):
         The rows, which the bootstrap of soft predictions and of MLLS needs. The result
         keeps both matrices in memory, and does not copy them: do not change them while
         you use it. None for counted predictions, and after ``save(rows=False)``.
+    predicted : Confusion or None
+        How often each class is predicted, where rows were in blocks and the estimate is
+        not made of these counts.
     shift_test : ShiftTest or None
         What `test` returns.
     output_cells : OutputCells or None
@@ -237,6 +240,7 @@ class LabelShiftResult(Result):
     prior_from: str
     calibration: Scaling | None
     samples: Samples | None
+    predicted: Confusion | None
     shift_test: ShiftTest | None
     output_cells: OutputCells | None
     calibration_test: HausmanTest | None
@@ -263,6 +267,7 @@ class LabelShiftResult(Result):
         "prior_from": text("labels", "predictions", "given"),
         "calibration": part_or_none(BiasCorrectedTemperature, LogScaling, same="K"),
         "samples": part_or_none(Samples, same="K"),
+        "predicted": part_or_none(Confusion, same="K"),
         "shift_test": part_or_none(ShiftTest),
         "output_cells": part_or_none(OutputCells),
         "calibration_test": part_or_none(HausmanTest, same="K"),
@@ -288,9 +293,9 @@ class LabelShiftResult(Result):
         """Return what early files lack: counted anew if the rows are kept."""
         samples = fields["samples"]
         if samples is None:
-            return {"output_cells": None, "labelled": None}
-        of = samples.probs, samples.labels, samples.probs_target
-        return {"output_cells": count_cells(*of), "labelled": None}
+            return {"output_cells": None, "labelled": None, "predicted": None}
+        cells = count_cells(samples.rows.source, samples.rows.target)
+        return {"output_cells": cells, "labelled": None, "predicted": None}
 
     def __repr__(self) -> str:
         """Return one line."""
@@ -560,6 +565,8 @@ class LabelShiftResult(Result):
 
     def _counted(self) -> Confusion:
         """Return how often each class is predicted, whatever the estimate is from."""
+        if self.predicted is not None:
+            return self.predicted
         confusion = self.confusion
         samples = self._kept_samples("label_shift_conformal", "label_weight")
         if samples is not None:
@@ -726,21 +733,21 @@ class LabelShiftResult(Result):
         if fields["method"] == "MLLS":
             fields["likelihood_covariance"] = fields["covariance"]
             calibration = fields["calibration"]
-            calibrated = samples if calibration is None else calibration.of(samples)
+            calibrated = samples.rows
+            if calibration is not None:
+                calibrated = calibrated.calibrated(calibration.apply)
             moments, covariance = moments_of_posteriors(calibrated, prior)
             fields |= {
                 "moments": moments,
                 "covariance": covariance,
-                "calibration_test": compare_estimates(
-                    samples, calibrated, calibration, weight
-                ),
+                "calibration_test": compare_estimates(calibrated, calibration, weight),
                 "guarantee": guarantees.moment_equations(),
             }
         elif samples is None:
             fields["moments"] = moments_of_counts(confusion)
         else:
             target_gram = gram(samples.probs_target)
-            fields["moments"] = moments_of_predictions(samples, target_gram)
+            fields["moments"] = moments_of_predictions(samples.rows, target_gram)
         return fields
 
     def _table_intervals(self) -> FloatMatrix:
@@ -790,7 +797,7 @@ def _shift_test(
         return compare_counts(
             confusion.joint.sum(axis=1), confusion.target, generator, n_draws
         )
-    return compare_means(samples.probs, samples.probs_target, generator, n_draws)
+    return compare_means(samples.rows.source, samples.rows.target, generator, n_draws)
 
 
 def refuse_labelled(args: Arguments, given: LabelShiftResult, parameter: str) -> None:

@@ -50,8 +50,8 @@ _LABELS = (
     "least variance. The tests and the condition number do not use them."
 )
 _LEFT_OUT = (
-    "left out when this was saved: the bootstrap, other draws of the no-shift test and "
-    "sets that allow for the errors of the weights need them."
+    "not kept (read in blocks, or left out when saved): the bootstrap, other draws of "
+    "the no-shift test and some sets that allow for the weights' errors need them."
 )
 # The level at which a summary warns.
 _REFUTED = 0.01

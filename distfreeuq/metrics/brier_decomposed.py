@@ -9,9 +9,15 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, IntArray
 from distfreeuq._kernels import _bins
+from distfreeuq._numerics.row_blocks import refuse_blocks
 from distfreeuq.metrics.bins import Bins, check_bins, choose_bins
 from distfreeuq.metrics.data import ALL, Rows, read_matrix
 from distfreeuq.metrics.results import BrierDecomposition
+
+_IN_MEMORY = (
+    "It needs the mean vectors of groups: brier_score, ece and assess take rows in "
+    "blocks."
+)
 
 
 def brier_decomposition(
@@ -62,6 +68,7 @@ def brier_decomposition(
     """
     args = Arguments("brier_decomposition")
     n_bins, how = check_bins(args, n_bins, scheme, closed)
+    refuse_blocks(args, {"probs": probs, "labels": labels}, _IN_MEMORY)
     rows = read_matrix(
         args, probs, labels, sample_weight=sample_weight, classes=classes, needs=ALL
     )

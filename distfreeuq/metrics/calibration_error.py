@@ -30,6 +30,7 @@ from distfreeuq.metrics.bins import (
     sum_by_group,
     sum_in_cells,
 )
+from distfreeuq.metrics.class_errors_in_blocks import read_class_errors
 from distfreeuq.metrics.classwise_errors import (
     class_edges,
     class_errors,
@@ -66,7 +67,9 @@ def ece(
     probs : array_like (n, K), or (n,) for the probability of class 1
         With `predicted`: the confidence in the predicted labels, (n,). Or rows of Dask,
         blocks of rows, or a `Tally` with sums in these bins (`n_bins`, `closed`): then
-        of the predicted class, without weights.
+        of the predicted class, without weights. Blocks may have weights too, beside
+        labels; with weights, or bins that are not of equal width, some numbers of each
+        row are gathered.
     labels : array_like (n,)
         True labels; left out with blocks that have their own, and with a `Tally`.
     n_bins : int
@@ -386,8 +389,8 @@ def average_ece(
 
 
 def classwise_ece(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: RowsLike,
+    labels: ArrayLike | None = None,
     *,
     n_bins: int = 15,
     scheme: str | ArrayLike = "equal-width",
@@ -401,7 +404,8 @@ def classwise_ece(
     Parameters
     ----------
     probs, labels, n_bins, scheme, closed, sample_weight, classes
-        As in `ece`. Bins of equal mass are each class's own.
+        As in `ece`. Bins of equal mass are each class's own: rows in blocks are then
+        read once for each class. No `Tally` has these sums.
     average : bool
         False for the errors of the K classes.
 
@@ -423,10 +427,16 @@ def classwise_ece(
     args = Arguments("classwise_ece")
     average = args.flag(average, "average")
     n_bins, how = check_bins(args, n_bins, scheme, closed)
-    unchecked, names = args.unchecked_probs(probs, classes=classes)
+    given: dict[str, Any] = {"probs": probs, "labels": labels}
+    in_blocks = read_class_errors(
+        args, {**given, "sample_weight": sample_weight}, classes, n_bins, how
+    )
+    if in_blocks is not None:
+        return float(in_blocks.mean()) if average else in_blocks
+    unchecked, names = args.unchecked_probs(given["probs"], classes=classes)
     matrix = unchecked.matrix
     n = matrix.shape[0]
-    numbers = args.labels(labels, names, n)
+    numbers = args.labels(given["labels"], names, n)
     if n == 0:
         args.invalid("probs", "of at least one row", "none")
     weights: FloatArray = np.ones(n)

@@ -6,7 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from distfreeuq._base.array_types import FloatArray, FloatMatrix, IndexArray, IntArray
+from distfreeuq._base.array_types import (
+    BoolArray,
+    FloatArray,
+    FloatMatrix,
+    IndexArray,
+    IntArray,
+)
 from distfreeuq._kernels import _row_stats
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import CLASS_GAPS, add_up
@@ -22,15 +28,23 @@ def class_errors(
 ) -> FloatArray:
     """Return the L1 error of every class's own probability, shape (K,)."""
     if how == "uniform-mass":
-        gaps = np.array(
-            [
-                np.abs(np.bincount(bins, weights=weights * gap)).sum()
-                for bins, gap in _columns(probs, labels, weights, n_bins)
-            ]
-        )
-        return np.asarray(gaps / weights.sum())
+        columns = (np.ascontiguousarray(probs[:, k]) for k in range(probs.shape[1]))
+        errors = [
+            error_of_equal_mass(column, labels == k, weights, n_bins)
+            for k, column in enumerate(columns)
+        ]
+        return np.array(errors)
     edges = class_edges(probs, n_bins, how)
     return errors_of_sums(class_gap_sums(probs, labels, weights, edges)[0], weights)
+
+
+def error_of_equal_mass(
+    column: FloatArray, hits: BoolArray, weights: FloatArray, n_bins: int
+) -> float:
+    """Return the error of one class's probability in bins of equal mass."""
+    bins, gaps = _bins_and_gaps(column, hits, weights, n_bins)
+    sums = np.bincount(bins, weights=weights * gaps)
+    return float(np.abs(sums).sum() / weights.sum())
 
 
 def errors_of_sums(sums: FloatMatrix, weights: FloatArray) -> FloatArray:
@@ -83,5 +97,11 @@ def _columns(
     """Yield bins and gaps of every class; bins of equal mass are each one's own."""
     for k in range(probs.shape[1]):
         column = np.ascontiguousarray(probs[:, k])
-        bins = choose_bins(column, weights, n_bins, "uniform-mass").assign(column)
-        yield bins, column.astype(np.float64) - (labels == k)
+        yield _bins_and_gaps(column, labels == k, weights, n_bins)
+
+
+def _bins_and_gaps(
+    column: FloatArray, hits: BoolArray, weights: FloatArray, n_bins: int
+) -> tuple[IntArray, FloatArray]:
+    bins = choose_bins(column, weights, n_bins, "uniform-mass").assign(column)
+    return bins, column.astype(np.float64) - hits

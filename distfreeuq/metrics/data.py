@@ -20,8 +20,10 @@ from distfreeuq._base.array_types import (
     FloatMatrix,
     IntArray,
 )
+from distfreeuq._base.arrays import AnyArray
 from distfreeuq._kernels import _row_stats
 from distfreeuq._kernels.threads import threads_for
+from distfreeuq._numerics.row_blocks import Block, RowBlocks, read_blocks
 
 EVENTS = ("predicted", "class-1")
 
@@ -89,8 +91,8 @@ class Rows:
 
 def read_matrix(
     args: Arguments,
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: Any,
+    labels: Any,
     *,
     sample_weight: ArrayLike | None,
     classes: Any,
@@ -98,8 +100,15 @@ def read_matrix(
     needs: Collection[str] = TOP,
     parameter: str = "probs",
 ) -> Rows:
-    """Return what is needed of probabilities (n, K), or (n,) of class 1, and labels."""
+    """Return what is needed of probabilities (n, K), or (n,) of class 1, and labels.
+
+    Of rows in blocks the same numbers are gathered, and the matrix is left where it is.
+    """
     event = args.choice(event, "event", EVENTS)
+    given: dict[str, Any] = {parameter: probs, "labels": labels}
+    blocks = read_blocks(args, {**given, "sample_weight": sample_weight})
+    if blocks is not None:
+        return _gather(args, blocks, blocks.classes(classes), event, needs)
     unchecked, names = args.unchecked_probs(probs, parameter, classes)
     matrix = unchecked.matrix
     n, n_classes = matrix.shape
@@ -142,6 +151,63 @@ def read_matrix(
         probs=matrix,
         classes=names,
     )
+
+
+def _gather(
+    args: Arguments,
+    blocks: RowBlocks,
+    classes: Classes,
+    event: str,
+    needs: Collection[str],
+) -> Rows:
+    """Return the same of rows in blocks: some numbers of each row, in one pass."""
+    read = _ReadBlock(blocks.parameter, classes, event, tuple(needs))
+    hits, labels, predicted, confidence, of_label, brier, weight = blocks.joined(read)
+    sample_weight = weight if blocks.has("sample_weight") else None
+    weights, scale = _weights(args, sample_weight, hits.size, blocks.parameter)
+    return Rows(
+        confidence=confidence,
+        hits=hits,
+        weights=weights,
+        weight_scale=scale,
+        predicted=predicted if "predicted" in needs else None,
+        labels=labels,
+        of_label=of_label if "of_label" in needs else None,
+        brier=brier if "brier" in needs else None,
+        classes=classes,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadBlock:
+    """Reads the numbers of a block's rows; those that are not needed are zeros."""
+
+    parameter: str
+    classes: Classes
+    event: str
+    needs: tuple[str, ...]
+
+    def __call__(self, block: Block) -> tuple[AnyArray, ...]:
+        given: dict[str, Any] = {
+            "probs": block[self.parameter],
+            "labels": block["labels"],
+        }
+        rows = read_matrix(
+            block.args,
+            **given,
+            sample_weight=None,
+            classes=self.classes,
+            event=self.event,
+            needs=self.needs,
+            parameter=self.parameter,
+        )
+        weights, nothing = block.weights(), np.zeros(rows.n, dtype=np.bool_)
+        found = (rows.predicted, rows.confidence, rows.of_label, rows.brier, weights)
+        return (
+            rows.hits,
+            nothing if rows.labels is None else rows.labels,
+            *(nothing if x is None or x.size != rows.n else x for x in found),
+        )
 
 
 def read_predictions(

@@ -166,7 +166,10 @@ def find_sums(
     event: str = "predicted",
     **of_rows: Any,
 ) -> SumTally | None:
-    """Return the sums of a tally's rows, or of rows in blocks; None if in memory.
+    """Return the sums of a tally's rows, or of rows in blocks; else None.
+
+    None for rows in memory, and for rows in blocks of which more is asked: weights,
+    bins of equal mass or given ones, or another event. Numbers of each are then needed.
 
     Parameters
     ----------
@@ -175,30 +178,32 @@ def find_sums(
     how : str or Intervals
         As in `choose_bins`.
     of_rows
-        Arguments that neither a tally nor blocks have.
+        Arguments that a tally does not have.
     """
     found = find_part(args, probs, SumTally, labels=labels, classes=classes, **of_rows)
-    blocks = None
+    plain = how in ("equal-width", "left") and event == "predicted"
     if found is None:
-        blocks = read_blocks(args, {"probs": probs, "labels": labels})
+        if not plain or any(value is not None for value in of_rows.values()):
+            return None
+        given = {"probs": probs, "labels": labels, "sample_weight": None}
+        blocks = read_blocks(args, given)
         if blocks is None:
             return None
-    for name, value in of_rows.items():
-        if value is not None:
-            must = "None where rows come in blocks"
-            args.invalid(name, must, describe(value))
-    if how not in ("equal-width", "left"):
-        must = "'equal-width' where rows come in blocks or as a Tally"
-        args.invalid("scheme", must, repr(how) if isinstance(how, str) else "edges")
-    if event != "predicted":
-        must = "'predicted' where rows come in blocks or as a Tally"
-        args.invalid("event", must, describe(event))
-    if blocks is not None:
+        if blocks.has("sample_weight"):  # blocks have weights of their own
+            if not callable(probs):
+                must = "a function that returns the blocks, where these have weights"
+                args.invalid("probs", must, describe(probs))
+            return None
         names = blocks.classes(classes)
         make = partial(_sums_of_block, names, n_bins or 1, how == "left")
         sums = blocks.total(make, SumTally.total)
     else:
-        assert found is not None
+        if how not in ("equal-width", "left"):
+            must = "'equal-width' where rows come as a Tally"
+            args.invalid("scheme", must, repr(how) if isinstance(how, str) else "edges")
+        if event != "predicted":
+            must = "'predicted' where rows come as a Tally"
+            args.invalid("event", must, describe(event))
         sums = found[0]
     if n_bins not in (None, sums.n_bins):
         args.invalid("n_bins", f"{sums.n_bins}, as in the Tally", f"{n_bins}")

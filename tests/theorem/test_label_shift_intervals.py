@@ -15,6 +15,7 @@ import pytest
 from scipy import special
 
 import distfreeuq as dfu
+from distfreeuq._numerics.passes.class_rows import RowsInMemory
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.inference.anderson_rubin import AndersonRubin
 from distfreeuq.label_shift.inference.delta_method import (
@@ -125,7 +126,7 @@ def test_asymptotic_intervals_of_the_likelihood_cover_their_level():
     def without_source_noise(*data):
         """Break: act as if the source prior were known."""
         fit = dfu.mlls(*data, calibrate=None, prior="labels")
-        curvature = curvature_at(data[2], fit.raw, fit.source_prior)
+        curvature = curvature_at(RowsInMemory.of(data[2]), fit.raw, fit.source_prior)
         nothing = np.zeros((3, 3))
         spread = standard_errors(covariance_of_weights(curvature, nothing, fit.n), 3)
         return normal_intervals(fit.raw, spread, ALPHA)

@@ -57,9 +57,9 @@ def kept(values: _T | None, caller: str, parameter: str = "self") -> _T:
     Raises
     ------
     InputError
-        If it was saved without them.
+        If it was saved without them, or made of rows in blocks.
     """
     if values is None:
-        must = "a result that was not saved with rows=False"
-        Arguments(caller).invalid(parameter, must, "one whose rows were left out")
+        must = "a result that was not saved with rows=False, of rows in memory"
+        Arguments(caller).invalid(parameter, must, "one without its rows")
     return values

@@ -5,10 +5,13 @@ For BBSE and RLLS the covariance is here, for MLLS in `likelihood_delta_method`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq._numerics.gram_sums import gram
+from distfreeuq._numerics.passes.class_rows import AnyRows, ClassRows
 from distfreeuq._numerics.quantiles import normal_margin
 from distfreeuq.label_shift.class_matrix import ClassMatrix
 from distfreeuq.label_shift.confusion import Confusion
@@ -23,18 +26,24 @@ def hard_covariance(confusion: Confusion, w: FloatArray) -> FloatMatrix:
 
 
 def soft_covariance(
-    confusion: Confusion,
-    w: FloatArray,
-    probs: FloatMatrix,
-    labels: IntArray,
-    target_gram: FloatMatrix,
+    confusion: Confusion, w: FloatArray, source: AnyRows, target_gram: FloatMatrix
 ) -> FloatMatrix:
     """Return the same for soft BBSE: covariances of f(X) w_Y and of f(X')."""
     n, m, mu = confusion.n, confusion.m, confusion.frequencies
     cw = confusion.matrix @ w
-    source = gram(probs, np.abs(w)[labels]) / n - np.outer(cw, cw)
+    products = source.parts.total(_SumProducts(np.abs(w))) / n - np.outer(cw, cw)
     target = target_gram / m - np.outer(mu, mu)
-    return _through_inverse(confusion.matrix, source / n + target / m)
+    return _through_inverse(confusion.matrix, products / n + target / m)
+
+
+@dataclass(frozen=True, slots=True)
+class _SumProducts:
+    """Sums f f' over some rows, scaled by label."""
+
+    scale: FloatArray
+
+    def __call__(self, rows: ClassRows) -> FloatMatrix:
+        return gram(rows.probs, self.scale[rows.labels])
 
 
 def _through_inverse(c: FloatMatrix, middle: FloatMatrix) -> FloatMatrix:

@@ -12,7 +12,7 @@ included in the first order (theory page, 4.7).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -23,13 +23,16 @@ from distfreeuq._base.random_streams import generator_of
 from distfreeuq._base.stored_state import State, count, floats, real, require
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
-from distfreeuq._numerics.row_sums import column_sums
+from distfreeuq._numerics.passes.class_rows import ClassRows
+from distfreeuq._numerics.passes.row_parts import add_up
 from distfreeuq.label_shift.class_matrix import TakingPart
-from distfreeuq.label_shift.data import Samples
+from distfreeuq.label_shift.confusion import sum_columns
+from distfreeuq.label_shift.data import SampleRows
 from distfreeuq.label_shift.inference.moment_estimate import inverse_matrix
 from distfreeuq.label_shift.inference.scaling_noise import ScalingScores
 from distfreeuq.label_shift.scalings import LogScaling, Scaling
 from distfreeuq.label_shift.scalings.bcts import FLOOR
+from distfreeuq.label_shift.scalings.log_scaling import centred_logs
 
 # Sets of labels that are drawn, and from so many source rows on, fewer of them.
 _N_DRAWS, _MANY_ROWS, _FEWER_DRAWS = 199, 20_000, 99
@@ -93,64 +96,49 @@ class HausmanTest:
 
 @on_one_blas_thread
 def compare_estimates(
-    samples: Samples,
-    calibrated: Samples,
-    calibration: Scaling | None,
-    weight: FloatArray,
+    calibrated: SampleRows, calibration: Scaling | None, weight: FloatArray
 ) -> HausmanTest:
     """Test whether the source's labels agree with the calibrated probabilities.
 
     Parameters
     ----------
-    samples, calibrated : Samples
-        Before and after the calibration.
+    calibrated : SampleRows
+        After the calibration, with the probabilities before it.
     calibration : BiasCorrectedTemperature, LogScaling or None
         None if nothing was fitted.
     weight : ndarray (K,)
         Those of maximum likelihood. They count as given: they come from the target, and
         their error does not matter in the first order.
     """
-    n, n_classes = calibrated.probs.shape
+    n, n_classes = calibrated.source.n, calibrated.source.n_classes
+    counts = calibrated.class_counts
     n_draws = _N_DRAWS if n <= _MANY_ROWS else _FEWER_DRAWS
-    mean = column_sums(calibrated.probs, None) / n
+    mean: FloatArray = calibrated.source.parts.total(sum_columns) / n
     norm = max(float(mean @ weight), _NO_MASS * float(weight.max()))
-    w = weight / norm if norm > 0 else np.ones(n_classes)
+    w = weight / norm if norm > 0 else np.ones_like(weight)
     if not np.ptp(w[mean > 0]) > 1e-12:
         return HausmanTest(read_only(np.zeros(n_classes)), 1.0, n_draws)
     w = (n * w + n_classes) / (n + n_classes)  # so that no posterior is constant
-    few = TakingPart.if_few((mean > 0) | (calibrated.class_counts > 0))
-    g, labels = few.columns(calibrated.probs), few.codes(calibrated.labels)
-    before = None if calibration is None else few.columns(samples.probs)
-    raw, scaling = before, None
-    if isinstance(calibration, LogScaling):
-        before = None  # its scores are kept apart
-        scaling = ScalingScores(calibration.of_classes(few), 1 + n_draws)
-    w, mean, k = few.of(w), few.of(mean), few.size
-    sums = _Sums(g, before, w, mean)
-    generator = generator_of(samples.class_counts, np.round(n * mean, _DECIMALS))
-    observed, drawn = np.zeros((k, 1)), np.zeros((k, n_draws))
-    counts, of_slope = np.zeros((k, 1 + n_draws)), np.zeros(1 + n_draws)
-    step = max(1, _AT_A_TIME // max(n_draws, k))
-    for start in range(0, n, step):
-        rows = slice(start, start + step)
-        block = _Block(sums, rows)
-        both = np.hstack([labels[rows, None], _draw(block.g, generator, n_draws)])
-        score = block.posterior.T @ (w[both] - block.expected[:, None])
-        if scaling is not None and raw is not None:
-            scaling.add(raw[rows], block.g, block.posterior, w, both)
-        observed += score[:, :1]
-        drawn += score[:, 1:]
-        if before is not None:
-            for column in range(1 + n_draws):
-                counts[:, column] += np.bincount(both[:, column], minlength=k)
-            of_slope += np.take_along_axis(block.centred_logs, both, axis=1).sum(axis=0)
-    scores = np.hstack([observed, drawn]) / n
-    if before is not None:
-        gradient = np.vstack([counts / n - mean[:, None], of_slope / n])
-        scores -= sums.of_calibration() @ gradient
-    if scaling is not None:
-        scores -= scaling.correction() / n
-    gaps = -inverse_matrix(sums.moment_matrix(), 1e-10) @ scores
+    few = TakingPart.if_few((mean > 0) | (counts > 0))
+    rows = calibrated.of_classes(few).source
+    generator = generator_of(counts, np.round(n * mean, _DECIMALS))
+    own_w, mean = few.of(w), few.of(mean)
+    by_bcts = calibration is not None and not isinstance(calibration, LogScaling)
+    own = calibration.of_classes(few) if isinstance(calibration, LogScaling) else None
+    expected = rows.parts.total(_Moments(own_w, by_bcts))
+    add = _DrawScores(own_w, generator.bit_generator.state, n_draws, by_bcts, own)
+    drawn = rows.parts.total(add)
+    scores = drawn.scores / n
+    if by_bcts:
+        gradient = drawn.gradient / n
+        gradient[:-1] -= mean[:, None]
+        scores -= expected.of_calibration(n, mean) @ gradient
+    if own is not None:
+        assert drawn.of_scaling is not None
+        scores -= drawn.of_scaling.correction(own) / n
+    mass = mean * n
+    moments = own_w[:, None] * expected.moments / np.where(mass > 0, mass, 1.0)
+    gaps = -inverse_matrix(moments, 1e-10) @ scores
     lengths = (gaps**2).sum(axis=0)
     above = int((lengths[1:] >= lengths[0] * (1.0 - _TIED)).sum())
     gap = few.vector(gaps[:, 0].copy())
@@ -160,64 +148,116 @@ def compare_estimates(
 class _Block:
     """Some rows: probabilities g, posteriors, expected weights and centred logs."""
 
-    def __init__(self, sums: _Sums, rows: slice) -> None:
-        self.g = sums.g[rows].astype(np.float64, copy=False)
-        self.expected = self.g @ sums.w
+    def __init__(
+        self, rows: ClassRows, some: slice, w: FloatArray, with_logs: bool
+    ) -> None:
+        self.g = rows.probs[some].astype(np.float64, copy=False)
+        self.expected = self.g @ w
         inverse = np.zeros(len(self.g))
         np.divide(1.0, self.expected, out=inverse, where=self.expected > 0)
-        self.posterior = self.g * sums.w * inverse[:, None]
-        if sums.before is not None:
-            logs = np.log(np.maximum(sums.before[rows], FLOOR), dtype=np.float64)
+        self.posterior = self.g * w * inverse[:, None]
+        if with_logs:
+            assert rows.before is not None
+            logs = np.log(np.maximum(rows.before[some], FLOOR), dtype=np.float64)
             self.centred_logs = logs - (self.g * logs).sum(axis=1, keepdims=True)
 
 
-class _Sums:
-    """What is known given the inputs: moments under calibration, and BCTS's scores."""
+class _Expected(NamedTuple):
+    """Sums that the inputs determine: moments under calibration, and BCTS's scores."""
 
-    def __init__(
-        self,
-        g: FloatMatrix,
-        before: FloatMatrix | None,
-        w: FloatArray,
-        mean: FloatArray,
-    ) -> None:
-        self.g, self.before, self.w, self.mean = g, before, w, mean
-        n = len(g)
-        expected = g @ w
-        per_row = np.divide(1.0, expected, out=np.zeros(n), where=expected > 0)
-        self._moments = w[:, None] * gram(g, np.sqrt(per_row))
-        if before is not None:
-            self._add_scores_of_calibration()
+    moments: FloatMatrix
+    by_bias: FloatMatrix
+    by_slope: FloatArray
+    information: FloatMatrix
 
-    def _add_scores_of_calibration(self) -> None:
-        n, k = self.g.shape
-        self._by_bias, self._by_slope = np.zeros((k, k)), np.zeros(k)
-        self._information = np.zeros((k + 1, k + 1))
-        self._information[:-1, :-1] = -gram(self.g)
-        step = max(1, _AT_A_TIME // k)
-        for start in range(0, n, step):
-            block = _Block(self, slice(start, start + step))
-            # covariance of e and the label's indicators, given x
-            tilt = block.g * (self.w - block.expected[:, None])
-            self._by_bias += block.posterior.T @ tilt
-            logs = block.centred_logs
-            self._by_slope += block.posterior.T @ (tilt * logs).sum(axis=1)
-            self._information[:-1, -1] += (block.g * logs).sum(axis=0)
-            self._information[-1, -1] += float((block.g * logs**2).sum())
-
-    def moment_matrix(self) -> FloatMatrix:
-        """Return A under calibration."""
-        mass = self.mean * len(self.g)
-        return self._moments / np.where(mass > 0, mass, 1.0)
-
-    def of_calibration(self) -> FloatMatrix:
+    def of_calibration(self, n: int, mean: FloatArray) -> FloatMatrix:
         """Return what the fit of BCTS takes from S per unit of its gradient."""
-        n = len(self.g)
-        cross = np.column_stack([self._by_bias, self._by_slope]) / n
-        information = self._information / n
+        cross = np.column_stack([self.by_bias, self.by_slope]) / n
+        information = self.information / n
         information[-1, :-1] = information[:-1, -1]
-        information[:-1, :-1] += np.diag(self.mean)
+        information[:-1, :-1] += np.diag(mean)
         return np.asarray(np.linalg.lstsq(information, cross.T, rcond=1e-12)[0].T)
+
+
+@dataclass(frozen=True, slots=True)
+class _Moments:
+    """Sums these over some rows."""
+
+    w: FloatArray
+    by_bcts: bool
+
+    def __call__(self, rows: ClassRows) -> _Expected:
+        g, w, k = rows.probs, self.w, self.w.size
+        expected = g @ w
+        per_row = np.divide(1.0, expected, out=np.zeros(len(g)), where=expected > 0)
+        out = _Expected(
+            gram(g, np.sqrt(per_row)),
+            np.zeros((k, k)),
+            np.zeros(k),
+            np.zeros((k + 1, k + 1)),
+        )
+        if not self.by_bcts:
+            return out
+        out.information[:-1, :-1] = -gram(g)
+        step = max(1, _AT_A_TIME // k)
+        for start in range(0, len(g), step):
+            block = _Block(rows, slice(start, start + step), w, True)
+            # covariance of e and the label's indicators, given x
+            tilt = block.g * (w - block.expected[:, None])
+            np.add(out.by_bias, block.posterior.T @ tilt, out=out.by_bias)
+            logs = block.centred_logs
+            by_slope = block.posterior.T @ (tilt * logs).sum(axis=1)
+            np.add(out.by_slope, by_slope, out=out.by_slope)
+            out.information[:-1, -1] += (block.g * logs).sum(axis=0)
+            out.information[-1, -1] += float((block.g * logs**2).sum())
+        return out
+
+
+class _Drawn(NamedTuple):
+    """Sums for the source's labels (first column) and for sets of drawn ones."""
+
+    scores: FloatMatrix
+    gradient: FloatMatrix
+    of_scaling: ScalingScores | None
+
+
+@dataclass(frozen=True, slots=True)
+class _DrawScores:
+    """Sums these over some rows, each of which has its place in the random stream."""
+
+    w: FloatArray
+    state: Any
+    n_draws: int
+    by_bcts: bool
+    scaling: LogScaling | None
+
+    def __call__(self, rows: ClassRows) -> _Drawn:
+        w, k, n_sets = self.w, self.w.size, 1 + self.n_draws
+        bits = np.random.PCG64()
+        bits.state = self.state
+        # a label of a row takes one number of the stream
+        generator = np.random.Generator(bits.advance(rows.start * self.n_draws))
+        scores, gradient = np.zeros((k, n_sets)), np.zeros((k + 1, n_sets))
+        scaling: ScalingScores | None = None
+        step = max(1, _AT_A_TIME // max(self.n_draws, k))
+        for start in range(0, len(rows.probs), step):
+            some = slice(start, start + step)
+            block = _Block(rows, some, w, self.by_bcts)
+            drawn = _draw(block.g, generator, self.n_draws)
+            both = np.hstack([rows.labels[some, None], drawn])
+            scores += block.posterior.T @ (w[both] - block.expected[:, None])
+            if self.scaling is not None:
+                assert rows.before is not None
+                logs = centred_logs(rows.before[some], self.scaling.present)
+                own = ScalingScores.of(logs, block.g, block.posterior, w, both)
+                scaling = own if scaling is None else add_up([scaling, own])
+            if self.by_bcts:
+                for column in range(n_sets):
+                    counts = np.bincount(both[:, column], minlength=k)
+                    gradient[:-1, column] += counts
+                logs = np.take_along_axis(block.centred_logs, both, axis=1)
+                gradient[-1] += logs.sum(axis=0)
+        return _Drawn(scores, gradient, scaling)
 
 
 def _draw(g: FloatMatrix, generator: np.random.Generator, size: int) -> IntMatrix:

@@ -20,13 +20,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
-from distfreeuq._numerics.gram_sums import gram
-from distfreeuq._numerics.row_sums import column_sums, mixture_sums
+from distfreeuq._numerics.mixture_likelihood import MixtureSums, PosteriorProducts
+from distfreeuq._numerics.passes.class_rows import AnyRows, ClassRows
 from distfreeuq._numerics.spd import factor_if_regular
 from distfreeuq.label_shift.confusion import Confusion
-from distfreeuq.label_shift.data import Samples
+from distfreeuq.label_shift.data import SampleRows
 from distfreeuq.label_shift.scalings.bcts import (
     BiasCorrectedTemperature,
+    SlopeScores,
     information,
     loss_sums,
     solve_gauged,
@@ -70,18 +71,18 @@ class LikelihoodCurvature:
 
 
 def curvature_at(
-    probs_target: FloatMatrix, weight: FloatArray, source_prior: FloatArray
+    target: AnyRows, weight: FloatArray, source_prior: FloatArray
 ) -> LikelihoodCurvature:
     """Return the likelihood's curvature at the weights, in two passes."""
-    m, n_classes = probs_target.shape
-    density, sums = mixture_sums(probs_target, None, weight)
+    m, n_classes = target.n, target.n_classes
+    sums = target.parts.total(MixtureSums(weight))
     rows = m - float(sums[-1])
     if rows == 0.0:
         zeros = np.zeros((n_classes, n_classes))
         all_flat = np.ones(n_classes, dtype=bool)
         return LikelihoodCurvature(zeros, zeros[0], 0.0, all_flat, ~all_flat, zeros)
-    scale = np.divide(1.0, density, out=np.zeros(m), where=density > 0)
-    matrix, mean = gram(probs_target, scale) / rows, sums[:n_classes] / rows
+    matrix = target.parts.total(PosteriorProducts(weight)) / rows
+    mean = sums[:n_classes] / rows
     absent = source_prior == 0
     matrix[absent] = 0.0
     matrix[:, absent] = 0.0
@@ -133,8 +134,8 @@ def prior_noise(
 
 
 def calibrated_noise(
-    samples: Samples,
-    calibrated: Samples,
+    samples: SampleRows,
+    calibrated: SampleRows,
     confusion: Confusion,
     source_gram: FloatMatrix,
     calibration: BiasCorrectedTemperature,
@@ -145,7 +146,7 @@ def calibrated_noise(
 
     Parameters
     ----------
-    samples, calibrated : Samples
+    samples, calibrated : SampleRows
         Before and after the calibration.
     confusion : Confusion
         Soft, of the calibrated samples.
@@ -155,18 +156,15 @@ def calibrated_noise(
     weight : ndarray (K,)
     curvature : LikelihoodCurvature
     """
-    n, n_classes = samples.probs.shape
+    n, n_classes = samples.source.n, samples.source.n_classes
     present = np.isfinite(calibration.bias)
-    at_fit = loss_sums(
-        samples.probs, samples.labels, np.ones(n), calibration.slope, calibration.bias
-    )
+    at_fit = loss_sums(samples.source, calibration.slope, calibration.bias)
     mean = confusion.matrix.sum(axis=1)
     hessian = information(at_fit, mean, source_gram / n)
-    derivative = _by_calibration(samples, calibration, weight, curvature)
+    derivative = _by_calibration(samples.target, calibration, weight, curvature)
     influence = solve_gauged(hessian, derivative.T, present).T
 
     # u is linear in z = (e_Y, f, psi_slope): one covariance matrix has all of it
-    slope_score = -at_fit.row_by_slope
     frequencies = confusion.matrix.sum(axis=0)
     second = np.zeros((2 * n_classes + 1, 2 * n_classes + 1))
     label, prob, slope = (
@@ -177,19 +175,19 @@ def calibrated_noise(
     second[label, label] = np.diag(frequencies)
     second[prob, label] = confusion.matrix
     second[prob, prob] = source_gram / n
-    by_label = np.bincount(samples.labels, weights=slope_score, minlength=n_classes)
-    second[slope, label] = by_label / n
-    second[slope, prob] = column_sums(calibrated.probs, slope_score) / n
-    second[slope, slope] = float(slope_score @ slope_score) / n
+    scores = calibrated.source.parts.total(SlopeScores(calibration))
+    second[slope, label] = scores.by_label / n
+    second[slope, prob] = scores.by_probs / n
+    second[slope, slope] = scores.squares / n
     second = np.tril(second) + np.tril(second, -1).T
-    first = np.concatenate([frequencies, mean, [slope_score.mean()]])
+    first = np.concatenate([frequencies, mean, [scores.total / n]])
     of_bias, of_slope = influence[:, :-1], influence[:, -1:]
     u = np.hstack([of_bias - np.eye(n_classes), -of_bias, of_slope])
     return np.asarray(u @ (second - np.outer(first, first)) @ u.T)
 
 
 def _by_calibration(
-    samples: Samples,
+    target: AnyRows,
     calibration: BiasCorrectedTemperature,
     weight: FloatArray,
     curvature: LikelihoodCurvature,
@@ -200,13 +198,20 @@ def _by_calibration(
     # posterior, which is the calibration with log w added to its bias; a weight of zero
     # is replaced by one too small to matter
     positive = np.maximum(weight, 1e-12 * float(weight.max()))
-    m = samples.probs_target.shape[0]
-    some_label = np.full(m, int(np.flatnonzero(np.isfinite(calibration.bias))[0]))
+    some_label = int(np.flatnonzero(np.isfinite(calibration.bias))[0])
     shifted = loss_sums(
-        samples.probs_target,
-        some_label,
-        np.ones(m),
+        target.mapped(_AllLabelled(some_label)),
         calibration.slope,
         calibration.bias + np.log(positive),
     )
     return np.column_stack([by_bias, shifted.cross / positive])
+
+
+@dataclass(frozen=True, slots=True)
+class _AllLabelled:
+    """Gives all rows one label, on which second derivatives do not depend."""
+
+    label: int
+
+    def __call__(self, rows: ClassRows) -> ClassRows:
+        return rows._replace(labels=np.full(len(rows.probs), self.label))

@@ -64,7 +64,7 @@ def limit_law(
         covariance = (
             covariance_of_counts(confusion)
             if samples is None
-            else covariance_of_predictions(samples)
+            else covariance_of_predictions(samples.rows)
         )
     present = moments.counts > 0
     told = present & np.isfinite(covariance.diagonal())

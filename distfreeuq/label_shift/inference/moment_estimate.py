@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import (
@@ -35,10 +35,11 @@ from distfreeuq._base.stored_state import (
 )
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
+from distfreeuq._numerics.passes.class_rows import ClassRows
 from distfreeuq._numerics.row_sums import class_sums, column_sums
 from distfreeuq.label_shift.class_matrix import ClassMatrix, TakingPart
 from distfreeuq.label_shift.confusion import Confusion
-from distfreeuq.label_shift.data import Samples
+from distfreeuq.label_shift.data import SampleRows
 
 # Each class's variance is mixed with what all rows show if predictions are taken at
 # their word, as if that were so many rows more: twenty rows often show no error at all.
@@ -198,7 +199,7 @@ def _shares_as_said(confusion: Confusion) -> FloatMatrix:
 
 @on_one_blas_thread
 def moments_of_predictions(
-    samples: Samples, target_gram: FloatMatrix | None
+    samples: SampleRows, target_gram: FloatMatrix | None
 ) -> MomentEstimate:
     """Return the estimate of soft BBSE: h are the probabilities.
 
@@ -206,23 +207,22 @@ def moments_of_predictions(
     known and few classes lack source rows.
     """
     samples, taking_part = samples.of_labelled()
-    if target_gram is None or taking_part.classes is not None:
-        target_gram = gram(samples.probs_target)
+    if taking_part.classes is not None:
+        target_gram = None
     present = (samples.class_counts > 0) * 1.0
-    n, m = samples.probs.shape[0], samples.probs_target.shape[0]
-    solved = _solve(samples, present, np.ones(n), np.ones(m), target_gram)
+    solved = _solve(samples, present, _AS_THEY_ARE, target_gram)
     return solved.estimate.among(taking_part)
 
 
 @on_one_blas_thread
 def moments_of_posteriors(
-    samples: Samples, prior: FloatArray
+    samples: SampleRows, prior: FloatArray
 ) -> tuple[MomentEstimate, FloatMatrix | ClassMatrix]:
     """Return the estimate where h are target posteriors, and the covariance of q / p.
 
     Parameters
     ----------
-    samples : Samples
+    samples : SampleRows
         Their probabilities g.
     prior : ndarray (K,)
         Class proportions of the target at which posteriors are taken.
@@ -230,8 +230,7 @@ def moments_of_posteriors(
     samples, taking_part = samples.of_labelled()
     if taking_part.classes is not None:
         prior = prior[taking_part.classes]
-    g, target = samples.probs, samples.probs_target
-    n, m = g.shape[0], target.shape[0]
+    n, m = samples.source.n, samples.target.n
     counts = samples.class_counts.astype(np.float64)
     here, p = counts > 0, counts / n
     rows, extra = min(n, m), _FLOOR * taking_part.n_classes
@@ -239,8 +238,8 @@ def moments_of_posteriors(
     start = rows * prior / (total if total > 0 else 1.0) + extra * p
     weight = np.zeros_like(p)
     np.divide(start / (rows + extra), p, out=weight, where=here)
-    scale, scale_target = _inverse_of(g @ weight), _inverse_of(target @ weight)
-    solved = _solve(samples, weight, scale, scale_target, gram(target, scale_target))
+    scale = _Scale(weight)
+    solved = _solve(samples, weight, scale)
     covariance = _covariance(samples, solved, scale)
     return solved.estimate.among(taking_part), taking_part.matrix(covariance, np.inf)
 
@@ -270,26 +269,24 @@ def covariance_of_counts(confusion: Confusion) -> FloatMatrix | ClassMatrix:
 
 
 @on_one_blas_thread
-def covariance_of_predictions(samples: Samples) -> FloatMatrix | ClassMatrix:
+def covariance_of_predictions(samples: SampleRows) -> FloatMatrix | ClassMatrix:
     """Return the same where h are the probabilities."""
     samples, taking_part = samples.of_labelled()
     present = (samples.class_counts > 0) * 1.0
-    n, m = samples.probs.shape[0], samples.probs_target.shape[0]
-    scale = np.ones(n)
-    target_gram = gram(samples.probs_target)
-    solved = _solve(samples, present, scale, np.ones(m), target_gram)
-    return taking_part.matrix(_covariance(samples, solved, scale), np.inf)
+    solved = _solve(samples, present, _AS_THEY_ARE)
+    covariance = _covariance(samples, solved, _AS_THEY_ARE)
+    return taking_part.matrix(covariance, np.inf)
 
 
-def _covariance(samples: Samples, solved: _Solved, scale: FloatArray) -> FloatMatrix:
+def _covariance(samples: SampleRows, solved: _Solved, scale: _Scale) -> FloatMatrix:
     """Return the covariance of q / p; infinite variances where a class is not told."""
-    g, m = samples.probs, samples.probs_target.shape[0]
+    m = samples.target.n
     counts = samples.class_counts.astype(np.float64)
     here = counts > 0
     q = solved.estimate.feasible_prior
     per_row = q**2 / np.where(here, counts * (counts - 1.0 + PSEUDO_ROWS), 1.0)
-    row_weight = per_row[samples.labels] + PSEUDO_ROWS * (g @ (per_row / solved.mass))
-    of_source = gram(g, scale * np.sqrt(row_weight))
+    products = _SumProducts(scale, per_row, PSEUDO_ROWS * (per_row / solved.mass))
+    of_source = samples.source.parts.total(products)
     of_source = solved.to_phi @ of_source @ solved.to_phi.T
     of_source -= (solved.mean * (per_row * counts)) @ solved.mean.T
     of_source -= PSEUDO_ROWS * (solved.as_said * per_row) @ solved.as_said.T
@@ -331,25 +328,32 @@ class _Solved:
 
 
 def _solve(
-    samples: Samples,
+    samples: SampleRows,
     weight: FloatArray,
-    scale: FloatArray,
-    scale_target: FloatArray,
-    target_gram: FloatMatrix,
+    scale: _Scale,
+    target_gram: FloatMatrix | None = None,
 ) -> _Solved:
-    """Solve A q = mean h for h = weight * g * scale, which is never written down."""
-    g, target, labels = samples.probs, samples.probs_target, samples.labels
-    m = target.shape[0]
+    """Solve A q = mean h for h = weight * g * scale, which is never written down.
+
+    `target_gram` is the sum of g g' over the target, if it is known and `scale` is 1.
+    """
+    source, m = samples.source, samples.target.n
     counts = samples.class_counts.astype(np.float64)
-    here, p = counts > 0, counts / g.shape[0]
-    by_class = weight[:, None] * class_sums(g, labels, scale)
+    here, p = counts > 0, counts / source.n
+    by_class, mass = source.parts.total(_SumByClass(scale))
+    by_class = weight[:, None] * by_class
     conditional = by_class / np.where(here, counts, 1.0)
     inverse, told = _invert(conditional, here)
     mean, to_phi = inverse @ conditional, inverse * weight
-    in_classes, first, second = _sums_of_phi(g, labels, scale, to_phi)
-    mass = np.maximum(column_sums(g, None), 1e-300)
+    in_classes, first, second = source.parts.total(_SumPhi(scale, to_phi))
+    mass = np.maximum(mass, 1e-300)
     said = first / mass
-    prior = to_phi @ column_sums(target, scale_target) / m
+    of_columns, products = samples.target.parts.total(
+        _SumTarget(scale, target_gram is None)
+    )
+    if target_gram is None:
+        target_gram = products
+    prior = to_phi @ of_columns / m
     of_target = to_phi @ target_gram @ to_phi.T / m - np.outer(prior, prior)
     estimate = _estimate(
         prior,
@@ -440,21 +444,81 @@ def inverse_matrix(matrix: FloatMatrix, rank: float = _RANK) -> FloatMatrix:
     return np.linalg.pinv(matrix, rcond=rank)
 
 
-def _sums_of_phi(
-    g: FloatMatrix, labels: IntArray, scale: FloatArray, to_phi: FloatMatrix
-) -> tuple[FloatMatrix, FloatMatrix, FloatMatrix]:
-    """Return sums (k, j) of phi_k^2 over class j, of phi_k g_j and of phi_k^2 g_j."""
-    k = g.shape[1]
-    in_classes, second = np.zeros((2, k, k))
-    first = to_phi @ gram(g, np.sqrt(scale))
-    for start in range(0, g.shape[0], _BLOCK):
-        rows = slice(start, start + _BLOCK)
-        block = g[rows].astype(np.float64, copy=False)
-        phi = (block * scale[rows, None]) @ to_phi.T
-        phi *= phi
-        second += phi.T @ block
-        in_classes += class_sums(phi, np.ascontiguousarray(labels[rows]), None)
-    return in_classes, first, second
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """What multiplies g of each row in h: 1 / (weight . g), or 1 without weights."""
+
+    weight: FloatArray | None
+
+    def of(self, g: FloatMatrix) -> FloatArray:
+        """Return it for each row, shape (n,)."""
+        if self.weight is None:
+            return np.ones(len(g))
+        return _inverse_of(g @ self.weight)
+
+
+_AS_THEY_ARE = _Scale(None)
+
+
+@dataclass(frozen=True, slots=True)
+class _SumByClass:
+    """Sums scaled rows of the source by class (K, K), and g itself (K,)."""
+
+    scale: _Scale
+
+    def __call__(self, rows: ClassRows) -> tuple[FloatMatrix, FloatArray]:
+        g = rows.probs
+        by_class = class_sums(g, rows.labels, self.scale.of(g))
+        return by_class, column_sums(g, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _SumTarget:
+    """Sums scaled rows of the target (K,), and their products (K, K) if wanted."""
+
+    scale: _Scale
+    products: bool
+
+    def __call__(self, rows: ClassRows) -> tuple[FloatArray, FloatMatrix]:
+        g, scale = rows.probs, self.scale.of(rows.probs)
+        nothing = np.zeros((0, 0))
+        return column_sums(g, scale), gram(g, scale) if self.products else nothing
+
+
+@dataclass(frozen=True, slots=True)
+class _SumPhi:
+    """Sums (k, j) of phi_k^2 over class j, of phi_k g_j and of phi_k^2 g_j."""
+
+    scale: _Scale
+    to_phi: FloatMatrix
+
+    def __call__(self, rows: ClassRows) -> tuple[FloatMatrix, FloatMatrix, FloatMatrix]:
+        g, labels, to_phi = rows.probs, rows.labels, self.to_phi
+        scale, k = self.scale.of(g), g.shape[1]
+        in_classes, second = np.zeros((2, k, k))
+        first = to_phi @ gram(g, np.sqrt(scale))
+        for start in range(0, g.shape[0], _BLOCK):
+            some = slice(start, start + _BLOCK)
+            block = g[some].astype(np.float64, copy=False)
+            phi = (block * scale[some, None]) @ to_phi.T
+            phi *= phi
+            second += phi.T @ block
+            in_classes += class_sums(phi, np.ascontiguousarray(labels[some]), None)
+        return in_classes, first, second
+
+
+@dataclass(frozen=True, slots=True)
+class _SumProducts:
+    """Sums products of h, weighted by the class and by the probabilities of it."""
+
+    scale: _Scale
+    by_label: FloatArray
+    by_probs: FloatArray
+
+    def __call__(self, rows: ClassRows) -> FloatMatrix:
+        g = rows.probs
+        row_weight = self.by_label[rows.labels] + g @ self.by_probs
+        return gram(g, self.scale.of(g) * np.sqrt(row_weight))
 
 
 def _ratio(q: FloatArray, p: FloatArray) -> FloatArray:

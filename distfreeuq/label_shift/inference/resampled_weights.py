@@ -105,9 +105,7 @@ def refit_soft(
     regularization: float | None,
 ) -> tuple[FloatArray | None, FloatArray]:
     """Return soft BBSE's or RLLS's weights, and the label frequencies."""
-    confusion = soft_confusion(
-        samples.probs, samples.labels, samples.probs_target, (source, target)
-    )
+    confusion = soft_confusion(samples.counted((source, target)))
     prior = confusion.joint.sum(axis=0) / confusion.n
     if regularization is None:
         return solve(confusion), prior
@@ -128,7 +126,8 @@ def refit_likelihood(
     """
     if calibration is not None:
         calibration = calibration.fitted_again(samples.probs, samples.labels, source)
-    solution = solve_likelihood(samples, calibration, prior_from, (source, target))
+    counted = samples.counted((source, target))
+    solution = solve_likelihood(counted, calibration, prior_from)
     return solution.weight, solution.source_prior
 
 

@@ -17,8 +17,9 @@ make the samples distinguishable.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +31,7 @@ from distfreeuq._base.random_streams import generator_of
 from distfreeuq._base.stored_state import State, count, proportion, real, text
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
+from distfreeuq._numerics.passes.class_rows import AnyRows, ClassRows
 from distfreeuq._numerics.row_sums import column_sums
 from distfreeuq._numerics.spd import factor_if_regular
 from distfreeuq.label_shift.class_matrix import MANY_CLASSES
@@ -204,8 +206,8 @@ def _weights(tables: FloatMatrix, total: IntArray) -> FloatArray:
 
 @on_one_blas_thread
 def compare_means(
-    probs: FloatMatrix,
-    probs_target: FloatMatrix,
+    source: AnyRows,
+    target: AnyRows,
     generator: np.random.Generator | None = None,
     n_draws: int = N_DRAWS,
     *,
@@ -219,7 +221,7 @@ def compare_means(
 
     Parameters
     ----------
-    probs, probs_target : ndarray (n, K), (m, K)
+    source, target : rows in memory or in blocks
         The classifier's own outputs: nothing that depends on which rows are the
         source's.
     generator : numpy.random.Generator, optional
@@ -228,24 +230,25 @@ def compare_means(
     grams : (ndarray (K, K) or None, ndarray (K, K) or None)
         Sums over the rows of f f' of both samples, where they are known.
     """
-    n, m = probs.shape[0], probs_target.shape[0]
-    sums = column_sums(probs, None), column_sums(probs_target, None)
+    n, m, n_classes = source.n, target.n, source.n_classes
+    sums = source.parts.total(_sum_columns), target.parts.total(_sum_columns)
     if generator is None:
         generator = generator_of(np.array([n, m]), *np.round(sums, _DECIMALS))
     mean = (sums[0] + sums[1]) / (n + m)
     # predictions sum to one: the last class adds nothing
-    if probs.shape[1] > max(MANY_CLASSES, n + m):
-        squares, df = _squared_lengths_by_rows(probs, probs_target, mean)
+    if n_classes > max(MANY_CLASSES, n + m):
+        few = source.every(1).rows.probs, target.every(1).rows.probs
+        squares, df = _squared_lengths_by_rows(*few, mean)
     else:
-        of_source = gram(probs) if grams[0] is None else grams[0]
-        of_target = gram(probs_target) if grams[1] is None else grams[1]
+        of_source = source.parts.total(_gram) if grams[0] is None else grams[0]
+        of_target = target.parts.total(_gram) if grams[1] is None else grams[1]
         covariance = (of_source + of_target) / (n + m) - np.outer(mean, mean)
         floor = _RANK * float(np.trace(of_source) + np.trace(of_target)) / (n + m)
         squares, df = _squared_lengths(covariance[:-1, :-1], floor)
     method = "permutation, mean predictions"
     if df == 0:
         return ShiftTest(0.0, 0, 1.0, method, n_draws)
-    smaller, larger = (probs, probs_target) if n <= m else (probs_target, probs)
+    smaller, larger = (source, target) if n <= m else (target, source)
     blocks, n_moving, resting = _moving_blocks(smaller, larger, mean, generator)
     # of the smaller sample's sum of centred rows
     factor = (n + m) / (n * m)
@@ -261,9 +264,17 @@ def compare_means(
     return ShiftTest(observed, df, _p_value(drawn, observed), method, n_draws)
 
 
+def _sum_columns(rows: ClassRows) -> FloatArray:
+    return column_sums(rows.probs, None)
+
+
+def _gram(rows: ClassRows) -> FloatMatrix:
+    return gram(rows.probs)
+
+
 def _moving_blocks(
-    smaller: FloatMatrix,
-    larger: FloatMatrix,
+    smaller: AnyRows,
+    larger: AnyRows,
     mean: FloatArray,
     generator: np.random.Generator,
 ) -> tuple[FloatMatrix, int, FloatArray]:
@@ -272,9 +283,9 @@ def _moving_blocks(
     Those of the smaller sample come first; then their number, and the sum of its rows
     that stay where they are.
     """
-    rows = smaller.shape[0]
+    rows = smaller.n
     size = max(1, rows // _BLOCKS)
-    n_smaller, n_larger = rows // size, larger.shape[0] // size
+    n_smaller, n_larger = rows // size, larger.n // size
     limit = _PARTNERS * n_smaller
     kept = np.arange(n_larger)
     if n_larger > limit:
@@ -284,16 +295,67 @@ def _moving_blocks(
         [_block_sums(smaller, size, everyone), _block_sums(larger, size, kept)]
     )
     out -= size * mean
-    rest = smaller[n_smaller * size :]
-    return out, n_smaller, rest.sum(axis=0, dtype=np.float64) - len(rest) * mean
+    rest = smaller.parts.total(_SumFrom(n_smaller * size))
+    return out, n_smaller, rest - (rows - n_smaller * size) * mean
 
 
-def _block_sums(rows: FloatMatrix, size: int, blocks: IntArray) -> FloatMatrix:
-    """Return the sums of some blocks, without a copy of their rows."""
-    out = np.zeros((blocks.size, rows.shape[1]))
-    for i in range(size):
-        out += rows[size * blocks + i]
+def _block_sums(rows: AnyRows, size: int, blocks: IntArray) -> FloatMatrix:
+    """Return the sums of some blocks (ascending numbers) of so many rows."""
+    found = rows.parts.total(_SumBlocks(size, blocks), _join)
+    if len(found) == 1:
+        return found[0].sums
+    out = np.zeros((blocks.size, rows.n_classes))
+    for piece in sorted(found, key=lambda piece: piece.start):
+        out[piece.first : piece.first + len(piece.sums)] += piece.sums
     return out
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What rows from `start` on add to the sums from the `first` wanted one on."""
+
+    start: int
+    first: int
+    sums: FloatMatrix
+
+
+@dataclass(frozen=True, slots=True)
+class _SumBlocks:
+    """Sums some rows by block, without a copy of them."""
+
+    size: int
+    blocks: IntArray
+
+    def __call__(self, rows: ClassRows) -> list[_Piece]:
+        n, size = len(rows.probs), self.size
+        ends = rows.start // size, -(-(rows.start + n) // size)
+        first, last = np.searchsorted(self.blocks, ends)
+        begin = size * self.blocks[first:last] - rows.start
+        out = np.zeros((begin.size, rows.probs.shape[1]))
+        if size > begin.size:
+            for own, at in zip(out, begin.tolist(), strict=True):
+                block = rows.probs[max(at, 0) : at + size]
+                own += block.sum(axis=0, dtype=np.float64)
+            return [_Piece(rows.start, int(first), out)]
+        for i in range(size):
+            here = slice(*np.searchsorted(begin, (-i, n - i)))
+            out[here] += rows.probs[begin[here] + i]
+        return [_Piece(rows.start, int(first), out)]
+
+
+def _join(found: Sequence[list[_Piece]]) -> list[_Piece]:
+    return list(chain.from_iterable(found))
+
+
+@dataclass(frozen=True, slots=True)
+class _SumFrom:
+    """Sums the rows from one on."""
+
+    first: int
+
+    def __call__(self, rows: ClassRows) -> FloatArray:
+        own = rows.probs[max(self.first - rows.start, 0) :]
+        return np.asarray(own.sum(axis=0, dtype=np.float64))
 
 
 def _squared_lengths(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from distfreeuq._base.array_types import FloatMatrix, IntArray
-from distfreeuq.label_shift.scalings.bcts import BiasCorrectedTemperature, fit_bcts
-from distfreeuq.label_shift.scalings.log_scaling import LogScaling, fit_log_scaling
+from distfreeuq._numerics.passes.class_rows import AnyRows
+from distfreeuq.label_shift.scalings.bcts import BiasCorrectedTemperature, fit_bcts_to
+from distfreeuq.label_shift.scalings.log_scaling import LogScaling, fit_log_scaling_to
 
 Scaling = BiasCorrectedTemperature | LogScaling
 
@@ -12,11 +12,11 @@ SCALINGS = ("bcts", "ts", "vs", "nbvs")
 """Names of the calibrations that MLLS may use."""
 
 
-def fit_scaling(name: str, probs: FloatMatrix, labels: IntArray) -> Scaling:
-    """Fit the calibration of that name to the source."""
+def fit_scaling(name: str, rows: AnyRows) -> Scaling:
+    """Fit the calibration of that name to the source's rows."""
     if name == "bcts":
-        return fit_bcts(probs, labels)
-    return fit_log_scaling(name, probs, labels)
+        return fit_bcts_to(rows)
+    return fit_log_scaling_to(name, rows)
 
 
 __all__ = [

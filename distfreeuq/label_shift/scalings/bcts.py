@@ -10,7 +10,7 @@ same function.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -21,9 +21,10 @@ from distfreeuq._kernels import _mixture
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import ROW_SUMS, add_up
 from distfreeuq._numerics.gram_sums import gram
+from distfreeuq._numerics.passes.class_rows import AnyRows, ClassRows, RowsInMemory
+from distfreeuq._numerics.row_sums import column_sums
 from distfreeuq._numerics.spd import factor_if_regular
 from distfreeuq.label_shift.class_matrix import TakingPart
-from distfreeuq.label_shift.data import Samples
 
 # Smaller probabilities count as this: an exact zero is an underflow of single
 # precision, and its logarithm must be finite.
@@ -35,8 +36,9 @@ TOLERANCE = 1e-7
 _MAX_STEPS = 100
 _MAX_HALVINGS = 30
 
-# Every so many-th row is in the smaller problem whose solution a large one starts from.
-_FEWER = 5
+# Every so many-th row is in the smaller problem whose solution a large one starts from,
+# and fewer where it would have more than so many numbers.
+_FEWER, _NUMBERS_OF_FEWER = 5, 1 << 22
 
 
 @register("bias-corrected-temperature")
@@ -73,14 +75,6 @@ class BiasCorrectedTemperature:
         )
         return out
 
-    def of(self, samples: Samples) -> Samples:
-        """Return both samples with calibrated probabilities."""
-        return Samples(
-            self.apply(samples.probs),
-            samples.labels,
-            self.apply(samples.probs_target),
-        )
-
     def fitted_again(
         self, probs: FloatMatrix, labels: IntArray, row_weight: FloatArray
     ) -> BiasCorrectedTemperature:
@@ -90,7 +84,7 @@ class BiasCorrectedTemperature:
 
 @dataclass(frozen=True, slots=True)
 class LossSums:
-    """The loss at one point, and its derivatives, as means over the rows.
+    """The loss of labels at one point, and its derivatives, as means over the rows.
 
     Attributes
     ----------
@@ -101,8 +95,6 @@ class LossSums:
     cross : ndarray (K,)
         Second derivatives by bias and slope.
     slope_curvature : float
-    row_by_slope : ndarray (n,)
-        Each row's derivative by the slope.
     """
 
     loss: float
@@ -110,39 +102,76 @@ class LossSums:
     by_slope: float
     cross: FloatArray
     slope_curvature: float
-    row_by_slope: FloatArray
 
 
-def loss_sums(
-    probs: FloatMatrix,
-    labels: IntArray,
-    row_weight: FloatArray,
-    slope: float,
-    bias: FloatArray,
-) -> LossSums:
+def loss_sums(rows: AnyRows, slope: float, bias: FloatArray) -> LossSums:
     """Return the mean loss of the labels and its derivatives, in one pass."""
-    n, n_classes = probs.shape
-    partial, by_slope = ROW_SUMS.zeros(n, 2 * n_classes + 3), np.empty(n)
-    _mixture._scaled_likelihood(
-        probs,
-        labels,
-        row_weight,
-        slope,
-        bias,
-        FLOOR,
-        by_slope,
-        partial,
-        threads_for(probs.size),
-    )
-    sums = add_up(partial) / row_weight.sum()
+    k = rows.n_classes
+    sums = rows.parts.total(_SumLosses(slope, bias)) / rows.total_weight
     return LossSums(
-        loss=float(sums[n_classes + 1]),
-        by_bias=sums[:n_classes],
-        by_slope=float(sums[n_classes]),
-        cross=sums[n_classes + 2 : 2 * n_classes + 2],
-        slope_curvature=float(sums[2 * n_classes + 2]),
-        row_by_slope=by_slope,
+        loss=float(sums[k + 1]),
+        by_bias=sums[:k],
+        by_slope=float(sums[k]),
+        cross=sums[k + 2 : 2 * k + 2],
+        slope_curvature=float(sums[2 * k + 2]),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _SumLosses:
+    """Sums over some rows: derivatives by bias and slope, loss, second derivatives."""
+
+    slope: float
+    bias: FloatArray
+
+    def __call__(self, rows: ClassRows) -> FloatArray:
+        return self.with_rows(rows)[0]
+
+    def with_rows(self, rows: ClassRows) -> tuple[FloatArray, FloatArray]:
+        """Return the sums (2 K + 3,), and each row's derivative by the slope (n,)."""
+        n, n_classes = rows.probs.shape
+        partial, by_slope = ROW_SUMS.zeros(n, 2 * n_classes + 3), np.empty(n)
+        _mixture._scaled_likelihood(
+            rows.probs,
+            rows.labels,
+            rows.counted,
+            self.slope,
+            self.bias,
+            FLOOR,
+            by_slope,
+            partial,
+            threads_for(rows.probs.size),
+        )
+        return add_up(partial), by_slope
+
+
+class SlopeSums(NamedTuple):
+    """Sums of the scores of the slope, by label and times f (K,), and of squares."""
+
+    by_label: FloatArray
+    by_probs: FloatArray
+    total: float
+    squares: float
+
+
+@dataclass(frozen=True, slots=True)
+class SlopeScores:
+    """Sums the scores of the slope over some calibrated rows."""
+
+    calibration: BiasCorrectedTemperature
+
+    def __call__(self, rows: ClassRows) -> SlopeSums:
+        """Return the sums."""
+        assert rows.before is not None
+        at_fit = _SumLosses(self.calibration.slope, self.calibration.bias)
+        score = -at_fit.with_rows(rows._replace(probs=rows.before))[1]
+        k = rows.probs.shape[1]
+        return SlopeSums(
+            np.bincount(rows.labels, score, k).astype(np.float64),
+            column_sums(rows.probs, score),
+            float(score.sum()),
+            float(score @ score),
+        )
 
 
 def information(
@@ -221,55 +250,69 @@ def fit_bcts(
     >>> round(fit_bcts(sharp, labels).slope, 1)
     0.5
     """
-    n, n_classes = probs.shape
-    weight = np.ones(n) if row_weight is None else row_weight
-    present = np.bincount(labels, weights=weight, minlength=n_classes) > 0
+    rows = RowsInMemory.of(probs, labels, row_weight)
+    return fit_bcts_to(rows, start, tolerance=tolerance)
+
+
+def fit_bcts_to(
+    rows: AnyRows,
+    start: BiasCorrectedTemperature | None = None,
+    *,
+    tolerance: float = TOLERANCE,
+) -> BiasCorrectedTemperature:
+    """Return the same fit to rows that may be in blocks: some passes over them."""
+    n_classes = rows.n_classes
+    present = rows.label_weight > 0
     few = TakingPart.if_few(present)
     if few.classes is not None:  # the others' probability is zero, whatever it was
         if start is not None:
             start = BiasCorrectedTemperature(start.slope, start.bias[few.classes])
-        rows = weight > 0.0
-        found = fit_bcts(
-            few.columns(probs[rows]),
-            few.codes(labels[rows]),
-            weight[rows],
-            start,
-            tolerance=tolerance,
-        )
+        own = rows.mapped(OfLabelled(few), few.size)
+        found = fit_bcts_to(own, start, tolerance=tolerance)
         bias = few.vector(found.bias, -np.inf)
         return BiasCorrectedTemperature(found.slope, bias)
-    if start is None and n // _FEWER >= max(2048, 20 * n_classes):
-        some = slice(None, None, _FEWER)
-        start = fit_bcts(
-            np.ascontiguousarray(probs[some]),
-            np.ascontiguousarray(labels[some]),
-            np.ascontiguousarray(weight[some]),
-            tolerance=1e-4,
-        )
+    fewest = max(2048, 20 * n_classes)
+    if start is None and rows.n // _FEWER >= fewest:
+        most = max(fewest, _NUMBERS_OF_FEWER // n_classes)
+        some = rows.every(max(_FEWER, -(-rows.n // most)))
+        start = fit_bcts_to(some, tolerance=1e-4)
     slope, bias = (
         (1.0, np.zeros(n_classes)) if start is None else (start.slope, start.bias)
     )
     bias = np.where(present, np.where(np.isfinite(bias), bias, 0.0), -np.inf)
-    return _newton(probs, labels, weight, slope, bias, tolerance)
+    return _newton(rows, slope, bias, tolerance)
+
+
+@dataclass(frozen=True, slots=True)
+class OfLabelled:
+    """Takes the columns of classes with source rows, and rows that count."""
+
+    few: TakingPart
+
+    def __call__(self, rows: ClassRows) -> ClassRows:
+        """Return them, with labels as numbers among these classes."""
+        probs, labels, weight, start = rows[:4]
+        if weight is not None:
+            own = weight > 0.0
+            probs, labels, weight = probs[own], labels[own], weight[own]
+        few = self.few
+        return ClassRows(few.columns(probs), few.codes(labels), weight, start)
 
 
 def _newton(
-    probs: FloatMatrix,
-    labels: IntArray,
-    weight: FloatArray,
-    slope: float,
-    bias: FloatArray,
-    tolerance: float,
+    rows: AnyRows, slope: float, bias: FloatArray, tolerance: float
 ) -> BiasCorrectedTemperature:
     present = np.isfinite(bias)
-    sums = loss_sums(probs, labels, weight, slope, bias)
+    sums = loss_sums(rows, slope, bias)
     second_moment: FloatMatrix | None = None
     for _ in range(_MAX_STEPS):
         breach = _breach(sums)
         if breach <= tolerance:
             break
         if second_moment is None:
-            second_moment = _second_moment(probs, weight, slope, bias)
+            products = _SumProducts(BiasCorrectedTemperature(slope, bias))
+            second_moment = rows.parts.total(products) / rows.total_weight
+        # its row sums are the mean of P, since P sums to one
         hessian = information(sums, second_moment.sum(axis=1), second_moment)
         gradient = np.append(sums.by_bias, sums.by_slope)
         step = solve_gauged(hessian, gradient, present)
@@ -278,7 +321,7 @@ def _newton(
         for _ in range(_MAX_HALVINGS):
             new_slope = slope - size * float(step[-1])
             new_bias = np.where(present, bias - size * step[:-1], -np.inf)
-            new = loss_sums(probs, labels, weight, new_slope, new_bias)
+            new = loss_sums(rows, new_slope, new_bias)
             rounding = 1e-14 * (1.0 + sums.loss)
             if new.loss <= sums.loss - 1e-4 * size * abs(descent) + rounding:
                 break
@@ -296,12 +339,12 @@ def _breach(sums: LossSums) -> float:
     return max(float(np.abs(sums.by_bias).max()), abs(sums.by_slope))
 
 
-def _second_moment(
-    probs: FloatMatrix, weight: FloatArray, slope: float, bias: FloatArray
-) -> FloatMatrix:
-    """Return the mean of P P', to the six digits that Newton's method needs.
+@dataclass(frozen=True, slots=True)
+class _SumProducts:
+    """Sums P P' over some rows, to the six digits that Newton's method needs."""
 
-    Its row sums are the mean of P, since P sums to one.
-    """
-    scaled = BiasCorrectedTemperature(slope, bias).apply(probs)
-    return gram(scaled, np.sqrt(weight), single=True) / float(weight.sum())
+    calibration: BiasCorrectedTemperature
+
+    def __call__(self, rows: ClassRows) -> FloatMatrix:
+        scaled = self.calibration.apply(rows.probs)
+        return gram(scaled, np.sqrt(rows.counted), single=True)

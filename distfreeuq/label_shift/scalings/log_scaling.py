@@ -22,9 +22,14 @@ from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, floats, require, text
 from distfreeuq._kernels import _mixture
 from distfreeuq._kernels.threads import threads_for
+from distfreeuq._numerics.passes.class_rows import AnyRows, ClassRows, RowsInMemory
 from distfreeuq.label_shift.class_matrix import TakingPart
-from distfreeuq.label_shift.data import Samples
-from distfreeuq.label_shift.scalings.bcts import FLOOR, TOLERANCE, loss_sums
+from distfreeuq.label_shift.scalings.bcts import (
+    FLOOR,
+    TOLERANCE,
+    OfLabelled,
+    loss_sums,
+)
 
 _MAX_STEPS = 100
 _MAX_HALVINGS = 30
@@ -32,8 +37,9 @@ _MAX_HALVINGS = 30
 # Entries of (rows, classes) matrices that are in memory at a time.
 _AT_A_TIME = 1 << 20
 
-# Every so many-th row is in the smaller problem whose solution a large one starts from.
-_FEWER = 5
+# Every so many-th row is in the smaller problem whose solution a large one starts from,
+# and fewer where it would have more than so many numbers.
+_FEWER, _NUMBERS_OF_FEWER = 5, 1 << 22
 
 
 @register("log-scaling")
@@ -92,14 +98,6 @@ class LogScaling:
             logs = centred_logs(probs[rows], self.present)
             out[rows] = _softmax(logs * self.scale + self.bias)[0]
         return out
-
-    def of(self, samples: Samples) -> Samples:
-        """Return both samples with calibrated probabilities."""
-        return Samples(
-            self.apply(samples.probs),
-            samples.labels,
-            self.apply(samples.probs_target),
-        )
 
     def of_classes(self, few: TakingPart) -> LogScaling:
         """Return the part for the classes that take part: those with source rows."""
@@ -165,42 +163,42 @@ def fit_log_scaling(
     >>> fit_log_scaling("ts", sharp, labels).scale.round(1).tolist()
     [0.5, 0.5, 0.5]
     """
-    n, n_classes = probs.shape
-    weight = np.ones(n) if row_weight is None else row_weight
-    present = np.bincount(labels, weights=weight, minlength=n_classes) > 0
+    rows = RowsInMemory.of(probs, labels, row_weight)
+    return fit_log_scaling_to(kind, rows, start, tolerance=tolerance)
+
+
+def fit_log_scaling_to(
+    kind: str,
+    rows: AnyRows,
+    start: LogScaling | None = None,
+    *,
+    tolerance: float = TOLERANCE,
+) -> LogScaling:
+    """Return the same fit to rows that may be in blocks: some passes over them."""
+    n_classes = rows.n_classes
+    present = rows.label_weight > 0
     few = TakingPart.if_few(present)
     if few.classes is not None:  # the others' probability is zero, whatever it was
-        rows = weight > 0.0
-        found = fit_log_scaling(
-            kind,
-            few.columns(probs[rows]),
-            few.codes(labels[rows]),
-            weight[rows],
-            None if start is None else start.of_classes(few),
-            tolerance=tolerance,
-        )
+        own = rows.mapped(OfLabelled(few), few.size)
+        begin = None if start is None else start.of_classes(few)
+        found = fit_log_scaling_to(kind, own, begin, tolerance=tolerance)
         scale = few.vector(found.scale, found.scale[0] if kind == "ts" else 1.0)
         return LogScaling(kind, scale, few.vector(found.bias, -np.inf))
     if kind == "ts":
         bias = np.where(present, 0.0, -np.inf)
         slope = 1.0 if start is None else start.slope
-        slope = _fit_slope(probs, labels, weight, bias, slope, tolerance)
+        slope = _fit_slope(rows, bias, slope, tolerance)
         return LogScaling(kind, np.full(n_classes, slope), bias)
-    if start is None and n // _FEWER >= max(2048, 40 * n_classes):
-        some = slice(None, None, _FEWER)
-        of_some = np.bincount(labels[some], weights=weight[some], minlength=n_classes)
-        if (of_some[present] > 0).all():
-            start = fit_log_scaling(
-                kind,
-                np.ascontiguousarray(probs[some]),
-                np.ascontiguousarray(labels[some]),
-                np.ascontiguousarray(weight[some]),
-                tolerance=1e-4,
-            )
+    fewest = max(2048, 40 * n_classes)
+    if start is None and rows.n // _FEWER >= fewest:
+        most = max(fewest, _NUMBERS_OF_FEWER // n_classes)
+        some = rows.every(max(_FEWER, -(-rows.n // most)))
+        if (some.label_weight[present] > 0).all():
+            start = fit_log_scaling_to(kind, some, tolerance=1e-4)
     scale = np.ones(n_classes) if start is None else start.scale
     bias = np.zeros(n_classes) if start is None else start.bias
     bias = np.where(present, np.where(np.isfinite(bias), bias, 0.0), -np.inf)
-    scale, bias = _newton(kind, probs, labels, weight, (scale, bias), tolerance)
+    scale, bias = _newton(kind, rows, (scale, bias), tolerance)
     bias = np.where(present, bias - bias[present].mean(), -np.inf)
     return LogScaling(kind, np.where(present, scale, 1.0), bias)
 
@@ -215,39 +213,12 @@ class ScalingSums:
 
 
 def scaling_sums(
-    probs: FloatMatrix,
-    labels: IntArray | None,
-    weight: FloatArray | None,
-    scale: FloatArray,
-    bias: FloatArray,
-    *,
-    curvature: bool = True,
+    rows: AnyRows, scale: FloatArray, bias: FloatArray, *, curvature: bool = True
 ) -> ScalingSums:
     """Return the loss and its derivatives; without labels, the Hessian alone."""
-    n_classes = probs.shape[1]
-    present = np.isfinite(bias)
-    loss, gradient = 0.0, np.zeros(2 * n_classes)
-    diagonal, products = np.zeros((3, n_classes)), np.zeros((2 * n_classes,) * 2)
-    total = float(len(probs)) if weight is None else float(weight.sum())
-    for rows in blocks_of(probs):
-        logs = centred_logs(probs[rows], present)
-        f, log_f = _softmax(logs * scale + bias)
-        w = np.ones(len(f)) if weight is None else weight[rows]
-        if labels is not None:
-            own = np.arange(len(f)), labels[rows]
-            loss -= float(w[w > 0] @ log_f[own][w > 0])
-            residual = f.copy()
-            residual[own] -= 1.0
-            residual *= w[:, None]
-            gradient[:n_classes] += (residual * logs).sum(axis=0)
-            gradient[n_classes:] += residual.sum(axis=0)
-        if not curvature:
-            continue
-        root = np.sqrt(w)[:, None]
-        both = np.hstack([root * f * logs, root * f])
-        products += both.T @ both
-        for power in range(3):
-            diagonal[power] += w @ (f * logs**power)
+    n_classes, total = rows.n_classes, rows.total_weight
+    sums = rows.parts.total(_SumScaled(scale, bias, curvature))
+    loss, gradient, diagonal, products = sums
     by_scale, by_bias = np.arange(n_classes), np.arange(n_classes, 2 * n_classes)
     hessian = -products
     hessian[by_scale, by_scale] += diagonal[2]
@@ -255,6 +226,44 @@ def scaling_sums(
     hessian[by_scale, by_bias] += diagonal[1]
     hessian[by_bias, by_scale] += diagonal[1]
     return ScalingSums(loss / total, gradient / total, hessian / total)
+
+
+@dataclass(frozen=True, slots=True)
+class _SumScaled:
+    """Sums losses over some rows, their gradient, and what makes the Hessian."""
+
+    scale: FloatArray
+    bias: FloatArray
+    curvature: bool
+
+    def __call__(
+        self, rows: ClassRows
+    ) -> tuple[float, FloatArray, FloatMatrix, FloatMatrix]:
+        probs, n_classes = rows.probs, rows.probs.shape[1]
+        present = np.isfinite(self.bias)
+        loss, gradient = 0.0, np.zeros(2 * n_classes)
+        diagonal = np.zeros((3, n_classes))
+        products = np.zeros((2 * n_classes,) * 2)
+        for some in blocks_of(probs):
+            logs = centred_logs(probs[some], present)
+            f, log_f = _softmax(logs * self.scale + self.bias)
+            w = np.ones(len(f)) if rows.weight is None else rows.weight[some]
+            if rows.labels.size:
+                own = np.arange(len(f)), rows.labels[some]
+                loss -= float(w[w > 0] @ log_f[own][w > 0])
+                residual = f.copy()
+                residual[own] -= 1.0
+                residual *= w[:, None]
+                gradient[:n_classes] += (residual * logs).sum(axis=0)
+                gradient[n_classes:] += residual.sum(axis=0)
+            if not self.curvature:
+                continue
+            root = np.sqrt(w)[:, None]
+            both = np.hstack([root * f * logs, root * f])
+            products += both.T @ both
+            for power in range(3):
+                diagonal[power] += w @ (f * logs**power)
+        return loss, gradient, diagonal, products
 
 
 def solve_identified(information: FloatMatrix, right: FloatMatrix) -> FloatMatrix:
@@ -268,9 +277,7 @@ def solve_identified(information: FloatMatrix, right: FloatMatrix) -> FloatMatri
 
 def _newton(
     kind: str,
-    probs: FloatMatrix,
-    labels: IntArray,
-    weight: FloatArray,
+    rows: AnyRows,
     start: tuple[FloatArray, FloatArray],
     tolerance: float,
 ) -> tuple[FloatArray, FloatArray]:
@@ -278,7 +285,7 @@ def _newton(
     present, k = np.isfinite(bias), bias.size
     linear = _from_parameters(kind, present)
     for _ in range(_MAX_STEPS):
-        sums = scaling_sums(probs, labels, weight, scale, bias)
+        sums = scaling_sums(rows, scale, bias)
         gradient = linear.T @ sums.gradient
         if float(np.abs(gradient).max(initial=0.0)) <= tolerance:
             break
@@ -287,7 +294,7 @@ def _newton(
         descent, size = float(sums.gradient @ step), 1.0
         for _ in range(_MAX_HALVINGS):
             new = scale - size * step[:k], bias - size * step[k:]
-            found = scaling_sums(probs, labels, weight, *new, curvature=False)
+            found = scaling_sums(rows, *new, curvature=False)
             rounding = 1e-14 * (1.0 + sums.loss)
             if found.loss <= sums.loss - 1e-4 * size * abs(descent) + rounding:
                 break
@@ -299,21 +306,16 @@ def _newton(
 
 
 def _fit_slope(
-    probs: FloatMatrix,
-    labels: IntArray,
-    weight: FloatArray,
-    bias: FloatArray,
-    slope: float,
-    tolerance: float,
+    rows: AnyRows, bias: FloatArray, slope: float, tolerance: float
 ) -> float:
     """Return the one scale at which the loss is smallest: it is convex in it."""
-    sums = loss_sums(probs, labels, weight, slope, bias)
+    sums = loss_sums(rows, slope, bias)
     for _ in range(_MAX_STEPS):
         if abs(sums.by_slope) <= tolerance or not sums.slope_curvature > 0.0:
             break
         step, size = sums.by_slope / sums.slope_curvature, 1.0
         for _ in range(_MAX_HALVINGS):
-            new = loss_sums(probs, labels, weight, slope - size * step, bias)
+            new = loss_sums(rows, slope - size * step, bias)
             rounding = 1e-14 * (1.0 + sums.loss)
             decrease = 1e-4 * size * abs(step * sums.by_slope)
             if new.loss <= sums.loss - decrease + rounding:

@@ -355,7 +355,9 @@ def _outputs(rows: Rows, given: LabelShiftResult | None, classes: Classes) -> An
     if method != "MLLS":
         return float_rows(of.probs), float_rows(of.probs_target)
     if given is None or given.n != of.labels.size:
-        given = fit_mlls(of, classes, calibrate="bcts", prior_from="predictions")
+        given = fit_mlls(
+            of.rows, of, classes, calibrate="bcts", prior_from="predictions"
+        )
     source, target = of.probs, of.probs_target
     if given.calibration is not None:
         source, target = (given.calibration.apply(x) for x in (source, target))

@@ -9,6 +9,7 @@ import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
 from distfreeuq._numerics.mixture_likelihood import maximize_likelihood
+from distfreeuq._numerics.passes.class_rows import RowsInMemory
 from distfreeuq.label_shift.inference.delta_method import (
     normal_intervals,
     standard_errors,
@@ -159,7 +160,8 @@ def without_source_noise(pair: Pair) -> FloatMatrix:
     """Return intervals as if the source's prior were known."""
     fit = with_labels(*pair)
     assert fit.raw is not None
-    curvature = curvature_at(pair[2], fit.raw, fit.source_prior)
+    target = RowsInMemory.of(pair[2])
+    curvature = curvature_at(target, fit.raw, fit.source_prior)
     nothing = np.zeros((fit.raw.size, fit.raw.size))
     covariance = covariance_of_weights(curvature, nothing, fit.n)
     return normal_intervals(fit.raw, standard_errors(covariance, fit.raw.size), ALPHA)

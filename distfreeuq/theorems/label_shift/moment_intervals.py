@@ -74,10 +74,10 @@ def calibration_test(
     drawn = gaussian_pairs(generator, n_draws, priors=COMMON, n=n, m=m, change=change)
     p = []
     for pair in drawn:
-        samples = Samples(*pair)
-        calibration = fit_scaling(calibrate, samples.probs, samples.labels)
+        samples = Samples(*pair).rows
+        calibration = fit_scaling(calibrate, samples.source)
         found = solve_likelihood(samples, calibration, "predictions")
-        test = compare_estimates(samples, found.calibrated, calibration, found.weight)
+        test = compare_estimates(found.calibrated, calibration, found.weight)
         p.append(test.p_value)
     return {"p <= 0.1": np.array(p) <= 0.1}
 
@@ -96,8 +96,8 @@ def moment_equations(
     pair: Pair, calibrate: str = "bcts"
 ) -> tuple[FloatMatrix, FloatMatrix]:
     """Return the same without the rest of the fit."""
-    samples = Samples(*pair)
-    calibration = fit_scaling(calibrate, samples.probs, samples.labels)
+    samples = Samples(*pair).rows
+    calibration = fit_scaling(calibrate, samples.source)
     found = solve_likelihood(samples, calibration, "predictions")
     moments, _ = moments_of_posteriors(found.calibrated, found.fit.prior)
     return score_ends(moments, ALPHA), score_box(moments, ALPHA)

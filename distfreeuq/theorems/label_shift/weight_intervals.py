@@ -10,6 +10,7 @@ import numpy as np
 from scipy import special
 
 from distfreeuq._base.array_types import BoolArray, FloatMatrix
+from distfreeuq._numerics.passes.class_rows import RowsInMemory
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.confusion_estimators import bbse, rlls
 from distfreeuq.label_shift.inference.anderson_rubin import AndersonRubin
@@ -143,7 +144,8 @@ def sparse_mean_test(
     tests = []
     for _ in range(n_draws):
         source, target = (
-            outputs[generator.choice(30, p=law, size=size)] for size in (n, m)
+            RowsInMemory.of(outputs[generator.choice(30, p=law, size=size)])
+            for size in (n, m)
         )
         tests.append(compare_means(source, target, generator))
     return _levels(tests, limit)

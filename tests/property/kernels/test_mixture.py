@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import distfreeuq as dfu
 from distfreeuq._kernels import _mixture as kernels
 from distfreeuq._numerics.mixture_likelihood import maximize_likelihood
+from distfreeuq._numerics.passes.class_rows import RowsInMemory
 from distfreeuq._numerics.spd import factor_if_regular
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.inference.finite_sample_regions import exact_region
@@ -315,7 +316,7 @@ def test_bcts_is_stationary_and_calibrates_the_mean(seed, k):
     labels = (probs.cumsum(axis=1) < rng.random((200, 1))).sum(axis=1)
     weight = rng.integers(0, 3, 200).astype(np.float64)
     fit = fit_bcts(probs, labels, weight)
-    sums = loss_sums(probs, labels, weight, fit.slope, fit.bias)
+    sums = loss_sums(RowsInMemory.of(probs, labels, weight), fit.slope, fit.bias)
     assert np.abs(sums.by_bias).max() <= 1e-7
     assert abs(sums.by_slope) <= 1e-7
     seen = np.bincount(labels, weights=weight, minlength=k) > 0

@@ -242,20 +242,12 @@ def test_sets_that_would_be_drawn_at_each_computation_are_refused():
         fit.predict(lazy, rng=np.random.default_rng(0), uniforms=uniforms)
 
 
-def test_soft_predictions_need_rows_in_memory():
-    probs, labels = rows_of(30)
-    lazy = da.from_array(probs, (7, 3))
-    with pytest.raises(dfu.InputError, match=r"'soft' .* False where rows come in"):
-        dfu.bbse(lazy, labels, probs, soft=True)
-
-
 def test_what_needs_all_rows_at_once_says_so():
     probs, labels = rows_of(30)
     lazy = da.from_array(probs, (7, 3))
     for call in (
-        lambda: dfu.assess(lazy, labels),
-        lambda: metrics.classwise_ece(lazy, labels),
         lambda: dfu.histogram_binning(lazy, labels),
+        lambda: dfu.venn_abers(lazy, labels),
     ):
         with pytest.raises(dfu.InputError, match=r"Dask Array .* needed at once"):
             call()

@@ -112,10 +112,13 @@ def test_sums_are_kept_in_files_and_refuse_what_is_unlike(tmp_path):
         (lambda t, p, y: metrics.ece(t, n_bins=5, closed="left"), "'closed'"),
         (lambda t, p, y: metrics.ece(t, y, n_bins=5), "'labels' .* None where"),
         (lambda t, p, y: metrics.accuracy(dfu.tally(p, y)), "with labels and n_bins"),
-        (lambda t, p, y: metrics.ece(p, y, scheme="uniform-mass"), "'scheme'"),
-        (lambda t, p, y: metrics.ece(p, y, scheme=[0.5]), "'scheme' .* edges"),
-        (lambda t, p, y: metrics.nll(p, y, sample_weight=y), "'sample_weight' .* None"),
-        (lambda t, p, y: metrics.ece(p, y, event="class-1"), "'event'"),
+        (
+            lambda t, p, y: metrics.ece(t, n_bins=5, scheme="uniform-mass"),
+            "'scheme'",
+        ),
+        (lambda t, p, y: metrics.ece(t, n_bins=5, scheme=[0.5]), "'scheme' .* edges"),
+        (lambda t, p, y: metrics.nll(t, sample_weight=y), "'sample_weight' .* None"),
+        (lambda t, p, y: metrics.ece(t, n_bins=5, event="class-1"), "'event'"),
         (lambda t, p, y: metrics.ece(p[:0], y[:0]), "'probs' .* at least one row"),
     ],
 )

@@ -5,6 +5,7 @@ import pytest
 from scipy import optimize, stats
 
 import distfreeuq as dfu
+from distfreeuq._numerics.passes.class_rows import RowsInMemory
 from distfreeuq.label_shift.inference.goodness_of_fit import compare_with_mixtures
 from distfreeuq.label_shift.mixture_of_classes import fit_class_mixture
 from distfreeuq.label_shift.output_cells import OutputCells, count_cells
@@ -28,6 +29,10 @@ TARGET, _ = rows(1, prior=(0.6, 0.3, 0.1))
 NOISY, _ = rows(2, prior=(0.6, 0.3, 0.1), spread=0.8)
 
 
+def cells_of(probs, labels, target):
+    return count_cells(RowsInMemory.of(probs, labels), RowsInMemory.of(target))
+
+
 @pytest.mark.parametrize("fit", [dfu.bbse, dfu.rlls, dfu.mlls])
 def test_label_shift_fits_and_noise_does_not(fit):
     shifted = fit(PROBS, LABELS, TARGET)
@@ -40,10 +45,10 @@ def test_label_shift_fits_and_noise_does_not(fit):
 
 
 def test_every_row_is_in_one_cell_and_labels_have_no_part_in_the_edges():
-    cells = count_cells(PROBS, LABELS, TARGET)
+    cells = cells_of(PROBS, LABELS, TARGET)
     assert cells.source.sum() == cells.target.sum() == 1000
     np.testing.assert_array_equal(cells.source.sum(axis=0), np.bincount(LABELS))
-    others = count_cells(PROBS, np.roll(LABELS, 1), TARGET)
+    others = cells_of(PROBS, np.roll(LABELS, 1), TARGET)
     np.testing.assert_array_equal(others.source.sum(axis=1), cells.source.sum(axis=1))
     np.testing.assert_array_equal(others.target, cells.target)
     # quartiles of both samples together
@@ -62,7 +67,7 @@ def test_the_last_bits_of_equal_confidences_part_no_rows(dtype):
     noisy = sure + bits.astype(dtype) * np.finfo(dtype).eps / 2
     assert np.unique(noisy).size > 10
     exact, shaken = (
-        count_cells(np.c_[x, 1 - x].astype(dtype), labels, np.c_[x, 1 - x][::3])
+        cells_of(np.c_[x, 1 - x].astype(dtype), labels, np.c_[x, 1 - x][::3])
         for x in (sure, noisy)
     )
     np.testing.assert_array_equal(shaken.source, exact.source)
@@ -71,10 +76,8 @@ def test_the_last_bits_of_equal_confidences_part_no_rows(dtype):
 
 def test_the_order_of_rows_and_constant_outputs_change_nothing():
     order = np.random.default_rng(0).permutation(1000)
-    again = count_cells(PROBS[order], LABELS[order], TARGET[::-1])
-    np.testing.assert_array_equal(
-        again.source, count_cells(PROBS, LABELS, TARGET).source
-    )
+    again = cells_of(PROBS[order], LABELS[order], TARGET[::-1])
+    np.testing.assert_array_equal(again.source, cells_of(PROBS, LABELS, TARGET).source)
     constant = np.tile([0.5, 0.3, 0.2], (50, 1))
     with pytest.warns(dfu.IdentificationWarning):
         fit = dfu.bbse(constant, np.arange(50) % 3, constant)
@@ -135,7 +138,7 @@ def test_early_files_have_the_test_where_they_kept_rows(tmp_path):
     added = dfu.LabelShiftResult._added({"samples": fit.samples})
     np.testing.assert_array_equal(added["output_cells"].source, fit.output_cells.source)
     added = dfu.LabelShiftResult._added({"samples": None})
-    assert added == {"output_cells": None, "labelled": None}
+    assert added == {"output_cells": None, "labelled": None, "predicted": None}
     fit.save(tmp_path / "fit.npz")
     assert dfu.load(tmp_path / "fit.npz").goodness_of_fit() == fit.goodness_of_fit()
 

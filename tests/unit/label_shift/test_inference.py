@@ -5,6 +5,7 @@ import pytest
 from scipy import special
 
 import distfreeuq as dfu
+from distfreeuq._numerics.passes.class_rows import RowsInMemory
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.inference.anderson_rubin import (
     AndersonRubin,
@@ -108,7 +109,7 @@ def test_equal_samples_show_no_shift(data):
 def test_the_mean_test_is_the_squared_t_statistic_for_two_classes():
     a, b = np.array([0.2, 0.4, 0.9, 0.5]), np.array([0.7, 0.8, 0.6])
     both = [np.column_stack([x, 1 - x]) for x in (a, b)]
-    test = compare_means(*both)
+    test = compare_means(*map(RowsInMemory.of, both))
     pooled = np.concatenate([a, b]).var()
     want = (a.mean() - b.mean()) ** 2 / (pooled * (1 / 4 + 1 / 3))
     assert test.statistic == pytest.approx(want)

@@ -5,6 +5,7 @@ import pytest
 from scipy import special
 
 import distfreeuq as dfu
+from distfreeuq._numerics.passes.class_rows import RowsInMemory
 from distfreeuq.label_shift.data import Samples
 from distfreeuq.label_shift.inference.hausman_test import compare_estimates
 from distfreeuq.label_shift.scalings.log_scaling import (
@@ -48,7 +49,7 @@ def test_the_derivatives_are_those_of_the_loss(kind):
     at = rng.normal(1.0, 0.3, 6)
 
     def sums(x):
-        return scaling_sums(probs, labels, weight, x[:3], x[3:])
+        return scaling_sums(RowsInMemory.of(probs, labels, weight), x[:3], x[3:])
 
     for i, step in enumerate(1e-5 * np.eye(6)):
         up, down = sums(at + step), sums(at - step)
@@ -62,7 +63,7 @@ def test_the_derivatives_are_those_of_the_loss(kind):
 def test_the_fit_is_stationary(kind):
     probs, labels = draw(np.random.default_rng(1), 3000, [0.4, 0.4, 0.2])
     fit = fit_log_scaling(kind, spoilt(probs), labels)
-    sums = scaling_sums(spoilt(probs), labels, None, fit.scale, fit.bias)
+    sums = scaling_sums(RowsInMemory.of(spoilt(probs), labels), fit.scale, fit.bias)
     gradient = fit.from_parameters().T @ sums.gradient
     assert np.abs(gradient).max() <= 1e-7
     if kind == "vs":  # its bias makes mean predictions the labels' frequencies
@@ -173,11 +174,11 @@ def test_the_gap_of_other_labels_is_that_of_their_own_fit(kind):
     w, old = fit.label_weight, fit.calibration
     g = old.apply(probs)
     labels = (g.cumsum(axis=1) < rng.random((len(g), 1))).sum(axis=1)
-    other = Samples(probs, labels, target)
+    other = Samples(probs, labels, target).rows
     new = fit_log_scaling(kind, probs, labels)
-    found = compare_estimates(other, old.of(other), old, w).gap
-    want = compare_estimates(other, new.of(other), new, w).gap
-    without = compare_estimates(other, old.of(other), None, w).gap
+    found = compare_estimates(other.calibrated(old.apply), old, w).gap
+    want = compare_estimates(other.calibrated(new.apply), new, w).gap
+    without = compare_estimates(other.calibrated(old.apply), None, w).gap
     np.testing.assert_allclose(found, want, atol=0.3 * abs(without - want).max())
 
 

@@ -6,6 +6,7 @@ import pytest
 import distfreeuq as dfu
 from distfreeuq._base import memory
 from distfreeuq._numerics import mixture_likelihood
+from distfreeuq._numerics.passes.class_rows import RowsInMemory
 from distfreeuq.label_shift import class_matrix
 from distfreeuq.label_shift.class_matrix import ClassMatrix
 from distfreeuq.label_shift.confusion import hard_confusion
@@ -113,11 +114,11 @@ def test_the_box_around_the_exact_region_needs_no_whole_matrix():
 def test_the_permutation_test_is_the_same_by_rows_and_by_classes(monkeypatch):
     rng = np.random.default_rng(4)
     p, q = (rng.dirichlet(np.full(40, 0.2), size) for size in (12, 15))
-    by_classes = compare_means(p, q)
+    by_classes = compare_means(RowsInMemory.of(p), RowsInMemory.of(q))
     import distfreeuq.label_shift.inference.shift_test as module
 
     monkeypatch.setattr(module, "MANY_CLASSES", 0)
-    by_rows = compare_means(p, q)
+    by_rows = compare_means(RowsInMemory.of(p), RowsInMemory.of(q))
     assert by_rows.statistic == pytest.approx(by_classes.statistic, rel=1e-6)
     assert (by_rows.df, by_rows.p_value) == (by_classes.df, by_classes.p_value)
 

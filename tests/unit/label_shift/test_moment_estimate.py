@@ -44,7 +44,7 @@ def means(h, labels):
 
 def test_the_equations_of_posteriors_are_solved():
     data, q = samples(), np.array([0.5, 0.3, 0.2])
-    estimate, _ = moments_of_posteriors(data, q)
+    estimate, _ = moments_of_posteriors(data.rows, q)
     p = np.bincount(data.labels) / 400
     start = (400 * q + 3 * p) / 403  # a row of each class, of the smaller sample's 400
     h, target = (
@@ -97,7 +97,9 @@ def test_target_variances_by_hand():
     # the same rows as probabilities
     probs, labels = np.eye(2)[[0, 0, 0, 1, 1]], np.array([0, 0, 1, 1, 1])
     target = np.eye(2)[[0, 0, 0, 1]]
-    soft = moments_of_predictions(Samples(probs, labels, target), target.T @ target)
+    soft = moments_of_predictions(
+        Samples(probs, labels, target).rows, target.T @ target
+    )
     np.testing.assert_allclose(soft.target_variance, [phi.var(ddof=1)] * 2)
 
 
@@ -106,7 +108,7 @@ def test_standard_errors_are_those_of_the_delta_method():
     # hand below, with the features held fixed; many rows, so that the ten that are
     # mixed in do not matter
     data, q = samples(n=40_000, m=9000), np.array([0.6, 0.3, 0.1])
-    _, covariance = moments_of_posteriors(data, q)
+    _, covariance = moments_of_posteriors(data.rows, q)
     n, m, y = 40_000, 9000, data.labels
     p = np.bincount(y) / n
     start = (m * q + 3 * p) / (m + 3)
@@ -199,7 +201,7 @@ def test_an_estimate_of_zero_has_an_interval():
 
 
 def test_the_region_spends_delta_over_the_classes_of_the_source():
-    estimate, _ = moments_of_posteriors(samples(), np.array([0.5, 0.3, 0.2]))
+    estimate, _ = moments_of_posteriors(samples().rows, np.array([0.5, 0.3, 0.2]))
     np.testing.assert_array_equal(score_box(estimate, 0.3), score_ends(estimate, 0.1))
     # of four classes one has no source rows: three intervals, and one without bounds
     counts, target = [40, 30, 0, 30], [10, 20, 0, 30]
@@ -215,7 +217,7 @@ def test_the_region_spends_delta_over_the_classes_of_the_source():
 
 def test_more_rows_make_shorter_intervals():
     width = [
-        np.diff(score_ends(moments_of_posteriors(samples(n=n, m=m), Q)[0], 0.05))
+        np.diff(score_ends(moments_of_posteriors(samples(n=n, m=m).rows, Q)[0], 0.05))
         for n, m in ((400, 900), (400, 9000), (8000, 900), (8000, 18_000))
     ]
     assert (width[1] < width[0]).all()
@@ -281,8 +283,14 @@ def test_single_precision_and_blocks_of_rows_change_little():
     )
     gram = data.probs_target.T @ data.probs_target
     for found, want in (
-        (moments_of_posteriors(single, Q)[0], moments_of_posteriors(data, Q)[0]),
-        (moments_of_predictions(single, gram), moments_of_predictions(data, gram)),
+        (
+            moments_of_posteriors(single.rows, Q)[0],
+            moments_of_posteriors(data.rows, Q)[0],
+        ),
+        (
+            moments_of_predictions(single.rows, gram),
+            moments_of_predictions(data.rows, gram),
+        ),
     ):
         np.testing.assert_allclose(found.prior, want.prior, rtol=1e-4)
         np.testing.assert_allclose(found.class_variance, want.class_variance, rtol=1e-3)
@@ -343,11 +351,11 @@ def test_the_gap_of_other_labels_is_that_of_bcts_fitted_to_them():
     g = old.apply(data.probs)
     rng = np.random.default_rng(0)
     labels = (g.cumsum(axis=1) < rng.random((len(g), 1))).sum(axis=1)
-    other = Samples(data.probs, labels, data.probs_target)
-    new = fit_bcts(other.probs, labels)
-    found = compare_estimates(other, old.of(other), old, w).gap
-    want = compare_estimates(other, new.of(other), new, w).gap
-    without = compare_estimates(other, old.of(other), None, w).gap
+    other = Samples(data.probs, labels, data.probs_target).rows
+    new = fit_bcts(data.probs, labels)
+    found = compare_estimates(other.calibrated(old.apply), old, w).gap
+    want = compare_estimates(other.calibrated(new.apply), new, w).gap
+    without = compare_estimates(other.calibrated(old.apply), None, w).gap
     np.testing.assert_allclose(found, want, atol=0.3 * abs(without - want).max())
 
 

@@ -8,6 +8,7 @@ import pytest
 from scipy import special, stats
 
 import distfreeuq as dfu
+from distfreeuq._numerics.passes.class_rows import RowsInMemory
 from distfreeuq.label_shift.inference import shift_test
 from distfreeuq.label_shift.inference.shift_test import compare_counts, compare_means
 
@@ -24,7 +25,11 @@ def hotelling(a, b):
 def test_the_p_value_of_means_is_that_of_all_permutations(n, m):
     rng = np.random.default_rng(n)
     pooled = rng.dirichlet([1, 2, 3], size=n + m)
-    test = compare_means(pooled[:n], pooled[n:], np.random.default_rng(0), 20_000)
+    test = compare_means(
+        *map(RowsInMemory.of, (pooled[:n], pooled[n:])),
+        np.random.default_rng(0),
+        20_000,
+    )
     observed = hotelling(pooled[:n], pooled[n:])
     assert test.statistic == pytest.approx(observed)
     assert test.df == 2
@@ -60,9 +65,12 @@ def test_blocks_of_rows_and_fewer_partners_keep_the_statistic():
     rng = np.random.default_rng(3)
     for n, m in ((1301, 1777), (1777, 1301), (60, 5000)):
         a, b = rng.dirichlet([1, 2, 3], n), rng.dirichlet([1.1, 2, 3], m)
-        test = compare_means(a, b)
+        both = RowsInMemory.of(a), RowsInMemory.of(b)
+        test = compare_means(*both)
         assert test.statistic == pytest.approx(hotelling(a, b), rel=1e-9)
-        many = compare_means(a, b, np.random.default_rng(1), 4000)
+        many = compare_means(
+            *map(RowsInMemory.of, (a, b)), np.random.default_rng(1), 4000
+        )
         assert many.p_value == pytest.approx(
             special.chdtrc(2, test.statistic), abs=0.04
         )

@@ -170,7 +170,7 @@ def test_what_a_tally_lacks_is_said():
             call()
     with pytest.raises(dfu.InputError, match=r"'probs' .* rows with labels"):
         dfu.bbse(dfu.tally(PROBS), probs_target=PROBS)
-    with pytest.raises(dfu.InputError, match=r"'soft' .* False where rows come"):
+    with pytest.raises(dfu.InputError, match=r"'probs' .* count predicted classes"):
         dfu.bbse(counts, probs_target=PROBS, soft=True)
     with pytest.raises(dfu.InputError, match=r"'probs_target' .* source's classes"):
         dfu.bbse(counts, probs_target=dfu.tally(PROBS, classes=["a", "b", "c"]))
