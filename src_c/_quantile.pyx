@@ -1,5 +1,6 @@
-"""Order statistics: weighted quantiles by selection (weighted_select.h), and all of them
-in order (score_order.h), very many with their labels (labelled_order.h)."""
+"""Order statistics: weighted quantiles by selection (weighted_select.h) or of what is in
+order (ascending_quantiles.h), and all of them in order (score_order.h), very many with
+their labels (labelled_order.h)."""
 
 from cython.parallel cimport prange
 from libc.stddef cimport ptrdiff_t
@@ -31,6 +32,23 @@ cdef extern from "weighted_select.h" nogil:
     int select_by_label(
         const double *values, const int64_t *labels, ptrdiff_t n, const int64_t *ranks,
         ptrdiff_t n_labels, double *out)
+
+
+cdef extern from "ascending_quantiles.h" nogil:
+    ctypedef struct labelled_numbers:
+        const double *values
+        const int64_t *labels
+        ptrdiff_t n
+        const double *mass
+        ptrdiff_t n_labels
+
+    double mass_of_all(const int64_t *count, const double *mass, ptrdiff_t n_labels)
+    void ascending_quantiles(
+        labelled_numbers x, double after, needs wanted, int64_t *count)
+    int is_ascending(const double *values, ptrdiff_t n)
+    void ascending_ranks(
+        const double *values, const int64_t *labels, ptrdiff_t n, const int64_t *ranks,
+        ptrdiff_t n_labels, int64_t *count, double *out)
 
 
 cdef extern from "score_order.h" nogil:
@@ -158,3 +176,53 @@ def _select_by_label(
             &ranks[0], n_labels, &out[0])
     if failed:
         raise MemoryError("no memory to select within classes")
+
+
+def _is_ascending(const double[::1] values):
+    """Whether no value is less than the one before."""
+    return values.shape[0] == 0 or is_ascending(&values[0], values.shape[0]) != 0
+
+
+def _mass_of_counts(const int64_t[::1] counts, const double[::1] masses):
+    """Sum of counts times masses: rounded once."""
+    return mass_of_all(&counts[0], &masses[0], counts.shape[0])
+
+
+def _ascending_quantiles(
+    const double[::1] values,
+    const int64_t[::1] labels,
+    const double[::1] masses,
+    double mass,
+    const double[::1] needed,
+    int64_t[::1] scratch,
+    double[::1] out,
+):
+    """`_select_quantiles` of ascending values, whose masses are those of their labels.
+
+    `scratch` has a number for each label.
+    """
+    cdef labelled_numbers x
+    cdef needs wanted
+    if needed.shape[0] == 0 or values.shape[0] == 0:
+        return
+    x.values, x.labels, x.n = &values[0], &labels[0], values.shape[0]
+    x.mass, x.n_labels = &masses[0], masses.shape[0]
+    wanted.mass, wanted.n, wanted.quantile = &needed[0], needed.shape[0], &out[0]
+    with nogil:
+        ascending_quantiles(x, mass, wanted, &scratch[0])
+
+
+def _ascending_ranks(
+    const double[::1] values,
+    const int64_t[::1] labels,
+    const int64_t[::1] ranks,
+    int64_t[::1] scratch,
+    double[::1] out,
+):
+    """`_select_by_label` of ascending values; what is not there stays as it is."""
+    if values.shape[0] == 0 or ranks.shape[0] == 0:
+        return
+    with nogil:
+        ascending_ranks(
+            &values[0], &labels[0], values.shape[0], &ranks[0], ranks.shape[0],
+            &scratch[0], &out[0])

@@ -26,3 +26,21 @@ def _select_quantiles(
 def _select_by_label(
     values: FloatArray, labels: IntArray, ranks: IntArray, out: FloatArray
 ) -> None: ...
+def _is_ascending(values: FloatArray) -> bool: ...
+def _mass_of_counts(counts: IntArray, masses: FloatArray) -> float: ...
+def _ascending_quantiles(
+    values: FloatArray,
+    labels: IntArray,
+    masses: FloatArray,
+    mass: float,
+    needed: FloatArray,
+    scratch: IntArray,
+    out: FloatArray,
+) -> None: ...
+def _ascending_ranks(
+    values: FloatArray,
+    labels: IntArray,
+    ranks: IntArray,
+    scratch: IntArray,
+    out: FloatArray,
+) -> None: ...

@@ -108,9 +108,17 @@ def smallest_order_statistic(values: FloatArray, rank: int) -> float:
 def order_statistics_by_label(
     values: FloatArray, labels: IntArray, ranks: IntArray
 ) -> FloatArray:
-    """Return the ranks[k]-th smallest of label k's values, +inf beyond their last."""
+    """Return the ranks[k]-th smallest of label k's values, +inf beyond their last.
+
+    Of values that ascend they are counted off, without any room.
+    """
+    values, labels = np.ascontiguousarray(values), np.ascontiguousarray(labels)
+    if _quantile._is_ascending(values):
+        out, scratch = np.full(ranks.size, np.inf), np.empty_like(ranks)
+        _quantile._ascending_ranks(values, labels, ranks, scratch, out)
+        return out
     out = np.empty(ranks.size)
-    _quantile._select_by_label(np.ascontiguousarray(values), labels, ranks, out)
+    _quantile._select_by_label(values, labels, ranks, out)
     return out
 
 
@@ -129,16 +137,53 @@ def quantiles_with_atoms(
         return out
     values, weights = np.ascontiguousarray(values), np.ascontiguousarray(weights)
     mass = _quantile._scaled_mass(weights, largest)
+    reached, needed = needed_masses(levels, atoms, mass, largest)
+    found = np.empty(reached.size)
+    _quantile._select_quantiles(values, weights, largest, mass, needed, found)
+    out[reached] = found
+    return out
+
+
+def quantiles_by_label(
+    values: FloatArray, labels: IntArray, label_weights: FloatArray, level: float
+) -> FloatArray:
+    """Return a quantile for each label, whose weight its values and its atom have.
+
+    It is `quantiles_with_atoms`; of values that ascend without a weight for each.
+    """
+    levels = np.full(label_weights.shape, level)
+    values, labels = np.ascontiguousarray(values), np.ascontiguousarray(labels)
+    if not _quantile._is_ascending(values):
+        weights = label_weights[labels]
+        return quantiles_with_atoms(values, weights, levels, label_weights)
+    counts = np.bincount(labels, minlength=label_weights.size)
+    largest = float(label_weights[counts > 0].max(initial=0.0))
+    out = np.full(levels.shape, np.inf)
+    if largest == 0.0:
+        return out
+    masses = np.where(counts > 0, label_weights, 0.0) / largest
+    mass = _quantile._mass_of_counts(counts, masses)
+    reached, needed = needed_masses(levels, label_weights, mass, largest)
+    found = np.empty(reached.size)
+    _quantile._ascending_quantiles(values, labels, masses, mass, needed, counts, found)
+    out[reached] = found
+    return out
+
+
+def needed_masses(
+    levels: FloatArray, atoms: FloatArray, mass: float, largest: float
+) -> tuple[IntArray, FloatArray]:
+    """Return which quantiles are finite, and what mass they need, in ascending order.
+
+    `mass` is that of all values, over the largest weight.
+    """
     # an atom beyond all proportion needs more mass than there is
     with np.errstate(over="ignore", invalid="ignore"):
         total = mass + np.divide(atoms, largest)
         needed = levels * total - SLACK * total
     reached = np.flatnonzero(mass >= needed)
     reached = reached[np.argsort(needed[reached])]
-    found = np.empty(reached.size)
-    _quantile._select_quantiles(values, weights, largest, mass, needed[reached], found)
-    out[reached] = found
-    return out
+    return reached, needed[reached]
 
 
 def weighted_quantile(

@@ -7,8 +7,10 @@ import numpy as np
 from distfreeuq._base.array_types import FloatArray, IntArray
 
 
-def effective_sample_size(weights: FloatArray) -> float:
+def effective_sample_size(weights: FloatArray, times: IntArray | None = None) -> float:
     """Return (sum w)^2 / sum w^2: unweighted rows with as much information.
+
+    `times` are the rows with each weight; by default one.
 
     Examples
     --------
@@ -16,13 +18,20 @@ def effective_sample_size(weights: FloatArray) -> float:
     >>> from distfreeuq._numerics.sample_weights import effective_sample_size
     >>> effective_sample_size(np.array([1.0, 1.0, 0.0]))
     2.0
+    >>> effective_sample_size(np.array([1.0, 0.0]), np.array([2, 1]))
+    2.0
     """
+    if times is not None:
+        weights, times = weights[times > 0], times[times > 0]
     largest = float(weights.max(initial=0.0))
     if largest == 0.0:
         return 0.0
     scaled = weights / largest
+    squares = np.square(scaled)
+    if times is not None:
+        scaled, squares = times * scaled, times * squares
     # not by BLAS, whose threads would stay behind and wait actively
-    return float(effective_sizes(scaled.sum(), np.square(scaled).sum()))
+    return float(effective_sizes(scaled.sum(), squares.sum()))
 
 
 def effective_sizes(sums: FloatArray, squares: FloatArray) -> FloatArray:

@@ -204,8 +204,9 @@ def _arranged(
     if kept == "scores" and score.compiled:  # of which no score is -0
         scores.sort()
         return scores, counts, _NONE, _NONE
+    labels = labels.astype(np.min_scalar_type(n_classes), copy=False)
     scores, labels = in_order_with_labels(scores, labels)
-    return scores, counts, labels.astype(np.int64, copy=False), _NONE
+    return scores, counts, labels.astype(np.int64), _NONE
 
 
 def _count(labels: LabelArray, n_classes: int) -> IntArray:

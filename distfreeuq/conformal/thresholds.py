@@ -17,6 +17,7 @@ from distfreeuq._numerics.quantiles import (
     SLACK,
     conformal_rank,
     order_statistics_by_label,
+    quantiles_by_label,
     quantiles_with_atoms,
     smallest_order_statistic,
 )
@@ -42,8 +43,7 @@ def label_shift_thresholds(
     """
     unseen = np.isinf(label_weight)
     finite = np.where(unseen, 0.0, label_weight)
-    levels = np.full(label_weight.shape, 1.0 - alpha)
-    thresholds = quantiles_with_atoms(scores, finite[labels], levels, finite)
+    thresholds = quantiles_by_label(scores, labels, finite, 1.0 - alpha)
     thresholds[unseen] = np.inf
     return thresholds
 

@@ -81,6 +81,24 @@ def select_by_label(values, labels, ranks):
     return out
 
 
+def mass_of_counts(counts, masses):
+    return _quantile._mass_of_counts(counts, masses)
+
+
+def ascending_quantiles(values, labels, masses, needed):
+    out, scratch = np.full(needed.shape, np.nan), np.full(masses.size, -7)
+    mass = mass_of_counts(np.bincount(labels, minlength=masses.size), masses)
+    args = values, labels, masses, mass, needed, scratch, out
+    _quantile._ascending_quantiles(*args)
+    return out
+
+
+def ascending_ranks(values, labels, ranks):
+    out, scratch = np.full(ranks.shape, np.inf), np.full(ranks.shape, -7)
+    _quantile._ascending_ranks(values, labels, ranks, scratch, out)
+    return out
+
+
 def assign_bins(values, edges, closed_right, threads=1):
     out = np.full(values.shape, -7, dtype=np.int64)
     _bins._assign_bins(values, edges, closed_right, out, threads)

@@ -191,7 +191,7 @@ def label_shift_result(
     """Return the result with these thresholds; what it needs of the rows is theirs."""
     ess = None
     if weights is not None:
-        ess = effective_sample_size(finite_weights(weights)[calibration.labels])
+        ess = effective_sample_size(finite_weights(weights), calibration.counts)
     if isinstance(guarantee, Guarantee):
         guarantee = calibration.needing_seed(guarantee)
     source = "given region" if robust else "known"

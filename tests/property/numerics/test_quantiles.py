@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import distfreeuq as dfu
 from distfreeuq.conformal.thresholds import (
     exchangeable_threshold,
+    label_conditional_thresholds,
     label_shift_thresholds,
 )
 from tests import reference_kernels as twin
@@ -187,6 +188,62 @@ def test_order_statistics_by_label_equal_their_twin(kind, seed, n, n_labels):
         kernel.select_by_label(values, labels, ranks),
         twin.select_by_label(values, labels, ranks),
     )
+
+
+@pytest.mark.parametrize("kind", VALUES)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 40, 9000]), st.integers(1, 6))
+@settings(max_examples=15)
+def test_quantiles_of_what_ascends_equal_their_twin(kind, seed, n, n_labels):
+    rng = np.random.default_rng(seed)
+    values, labels = np.sort(VALUES[kind](rng, n)), rng.integers(0, n_labels, n)
+    masses = rng.integers(0, 6, n_labels) / 4  # whole quarters, as what is needed
+    masses[labels[rng.integers(n)]] = 1.5
+    mass = kernel.mass_of_counts(np.bincount(labels, minlength=n_labels), masses)
+    needed = np.sort(np.concatenate([[-1e-12, 0.25, mass], mass * rng.random(5)]))
+    one = twin if n <= 40 else kernel  # the twin takes n sums of n
+    np.testing.assert_array_equal(
+        kernel.ascending_quantiles(values, labels, masses, needed),
+        one.select_quantiles(values, masses[labels], 1.0, needed),
+    )
+    ranks = rng.integers(1, n // n_labels + 3, n_labels)
+    np.testing.assert_array_equal(
+        kernel.ascending_ranks(values, labels, ranks),
+        twin.select_by_label(values, labels, ranks),
+    )
+
+
+@given(st.data(), st.integers(1, 5), thousandths.filter(lambda j: j < 1000), scales)
+def test_thresholds_do_not_depend_on_the_order_of_scores(data, n_classes, j, scale):
+    rows = st.tuples(values_with_ties, st.integers(0, n_classes - 1))
+    pairs = data.draw(st.lists(rows, max_size=60))
+    label_weight = data.draw(
+        st.lists(st.floats(0.0, 9.0), min_size=n_classes, max_size=n_classes)
+    )
+    scores = np.array([s for s, _ in pairs], dtype=np.float64)
+    labels = np.array([y for _, y in pairs], dtype=np.int64)
+    order = np.argsort(scores, kind="stable")
+    in_order, reversed_rows = (
+        (scores[order], labels[order]),
+        (scores[::-1], labels[::-1]),
+    )
+    weights, alphas = np.multiply(label_weight, scale), np.full(n_classes, j / 1000)
+    np.testing.assert_array_equal(
+        label_shift_thresholds(*in_order, weights, j / 1000),
+        label_shift_thresholds(*reversed_rows, weights, j / 1000),
+    )
+    np.testing.assert_array_equal(
+        label_conditional_thresholds(*in_order, alphas),
+        label_conditional_thresholds(*reversed_rows, alphas),
+    )
+
+
+@given(st.lists(st.integers(0, 2**50), max_size=60), st.floats(0.0, 3.0))
+def test_the_mass_of_counts_is_rounded_once(counts, mass):
+    counts = np.array([*counts, 1])
+    want = float(sum(map(int, counts)) * Fraction(mass))
+    masses = np.full(counts.size, mass)
+    got = kernel.mass_of_counts(counts, masses)
+    np.testing.assert_array_max_ulp(got, want, maxulp=1)
 
 
 @given(st.lists(st.floats(0.0, 1.0), max_size=60), st.floats(1.0, 3.0))
