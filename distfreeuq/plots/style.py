@@ -41,6 +41,9 @@ _TALLEST = 9.0
 # What titles leave on either side of Axes with neighbours, as a share of these.
 _KEPT_FREE = 0.05
 
+# What they leave where names at Axes may move these in the figure, as a share of it.
+_MAY_MOVE = 0.07
+
 # A side of 65,536 pixels is more than matplotlib draws.
 _LARGEST_SIDE = 500.0
 
@@ -112,7 +115,8 @@ def set_title(ax: Axes, title: str, **options: Any) -> None:
     text = ax.set_title(title, **{"fontsize": "medium", **options})
     if not isinstance(_root(ax), TitledFigure):
         left, right = _cell(ax)
-        break_lines(text, left, right)
+        kept = _MAY_MOVE * (right - left) if _stands_alone(ax) else 0.0
+        break_lines(text, left + kept, right - kept)
 
 
 def legend_above(ax: Axes, title: str) -> None:
@@ -220,14 +224,18 @@ def _cell(ax: Axes) -> tuple[float, float]:
     That is the whole of a figure with nothing beside them; among others a little less
     than the Axes, since names at them will take room before the figure is drawn.
     """
-    figure = _root(ax)
-    width = float(figure.bbox.width)
-    spec = ax.get_subplotspec()
-    if spec is not None and spec.get_gridspec().ncols == 1 and ax.figure is figure:
-        return 0.0, width
+    if _stands_alone(ax):
+        return 0.0, float(_root(ax).bbox.width)
     box = ax.get_window_extent()
     kept = _KEPT_FREE * float(box.width)
     return float(box.x0) + kept, float(box.x1) - kept
+
+
+def _stands_alone(ax: Axes) -> bool:
+    """Say whether the Axes have nothing beside them."""
+    spec = ax.get_subplotspec()
+    alone = spec is not None and spec.get_gridspec().ncols == 1
+    return alone and ax.figure is _root(ax)
 
 
 def _root(ax: Axes) -> Figure:
