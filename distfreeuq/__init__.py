@@ -4,53 +4,18 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-from distfreeuq import bounds, metrics, scenarios
+from distfreeuq import bounds
 from distfreeuq._base.containers.returned_kind import in_kind
 from distfreeuq._base.persistence import also_look_in as _also_look_in
 from distfreeuq._numerics.num_threads import get_num_threads, set_num_threads
 from distfreeuq._numerics.quantiles import weighted_quantile
 from distfreeuq._version import __version__
-from distfreeuq.assessment import (
-    AssessmentResult,
-    CalibrationComparisonResult,
-    CalibrationTest,
-    ComparisonResult,
-    assess,
-    compare,
-    compare_calibrations,
-)
 from distfreeuq.binning import (
     BinningResult,
     CanonicalBinning,
     ClasswiseBinning,
     TopLabelBinning,
     histogram_binning,
-)
-from distfreeuq.calibration import (
-    BetaResult,
-    BinnedResult,
-    CalibrationResult,
-    ClassBundles,
-    ClasswiseTemperatureResult,
-    DirichletResult,
-    GroupwiseResult,
-    IsotonicResult,
-    OwnCalibrationResult,
-    PlattResult,
-    TemperatureResult,
-    VectorResult,
-    VennAbersResult,
-    beta_calibration,
-    class_bundles,
-    classwise_temperature_scaling,
-    dirichlet_scaling,
-    groupwise_calibration,
-    isotonic_calibration,
-    platt_scaling,
-    temperature_scaling,
-    to_logits,
-    vector_scaling,
-    venn_abers,
 )
 from distfreeuq.conformal import (
     APS,
@@ -90,15 +55,6 @@ from distfreeuq.conformal import (
     rank_calibrated_conformal,
     split_conformal,
 )
-from distfreeuq.covariate_shift import (
-    CalibrationChoiceResult,
-    CovariateShiftCalibrationResult,
-    DecisionCalibrationResult,
-    DecisionEvaluation,
-    choose_calibration,
-    covariate_shift_calibration,
-    decision_calibration,
-)
 from distfreeuq.density_ratios import DensityRatioResult, density_ratio
 from distfreeuq.exceptions import (
     DistFreeError,
@@ -114,7 +70,6 @@ from distfreeuq.exceptions import (
     TrainingStoppedWarning,
     UnseenGroupWarning,
 )
-from distfreeuq.feature_learning import FeatureMapResult, indistinguishable_features
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.label_shift import (
     Box,
@@ -127,18 +82,7 @@ from distfreeuq.label_shift import (
     mlls,
     rlls,
 )
-from distfreeuq.metrics import ReliabilityBand, ReliabilityTable
-from distfreeuq.monitoring import (
-    PerformanceResult,
-    RiskMonitor,
-    ShiftMonitor,
-    risk_monitor,
-    shift_monitor,
-    target_performance,
-)
 from distfreeuq.results import load
-from distfreeuq.simulation import SimulationResult, simulate
-from distfreeuq.tallies import Tally, tally
 
 __all__ = [
     "APS",
@@ -275,20 +219,157 @@ __all__ = [
 ]
 
 
-_also_look_in("distfreeuq.theorems")
+# Rooms that few programs need are imported when one of their names is asked for; each
+# has its classes registered then, and `load` looks in them last.
+_LATER = {
+    "distfreeuq.assessment": (
+        "AssessmentResult",
+        "CalibrationComparisonResult",
+        "CalibrationTest",
+        "ComparisonResult",
+        "assess",
+        "compare",
+        "compare_calibrations",
+    ),
+    "distfreeuq.calibration": (
+        "BetaResult",
+        "BinnedResult",
+        "CalibrationResult",
+        "ClassBundles",
+        "ClasswiseTemperatureResult",
+        "DirichletResult",
+        "GroupwiseResult",
+        "IsotonicResult",
+        "OwnCalibrationResult",
+        "PlattResult",
+        "TemperatureResult",
+        "VectorResult",
+        "VennAbersResult",
+        "beta_calibration",
+        "class_bundles",
+        "classwise_temperature_scaling",
+        "dirichlet_scaling",
+        "groupwise_calibration",
+        "isotonic_calibration",
+        "platt_scaling",
+        "temperature_scaling",
+        "to_logits",
+        "vector_scaling",
+        "venn_abers",
+    ),
+    "distfreeuq.covariate_shift": (
+        "CalibrationChoiceResult",
+        "CovariateShiftCalibrationResult",
+        "DecisionCalibrationResult",
+        "DecisionEvaluation",
+        "choose_calibration",
+        "covariate_shift_calibration",
+        "decision_calibration",
+    ),
+    "distfreeuq.feature_learning": (
+        "FeatureMapResult",
+        "indistinguishable_features",
+    ),
+    "distfreeuq.monitoring": (
+        "PerformanceResult",
+        "RiskMonitor",
+        "ShiftMonitor",
+        "risk_monitor",
+        "shift_monitor",
+        "target_performance",
+    ),
+    "distfreeuq.reporting": (
+        "Report",
+        "report",
+    ),
+    "distfreeuq.simulation": (
+        "SimulationResult",
+        "simulate",
+    ),
+    "distfreeuq.tallies": (
+        "Tally",
+        "tally",
+    ),
+    "distfreeuq.metrics": ("ReliabilityBand", "ReliabilityTable"),
+    "distfreeuq.plots": (),
+    "distfreeuq.scenarios": (),
+    "distfreeuq.theorems": (),
+}
+_HOMES = {name: room for room, names in _LATER.items() for name in names}
+for _room in _LATER:
+    _also_look_in(_room)
 
 if TYPE_CHECKING:
-    from distfreeuq import plots, theorems
+    from distfreeuq import metrics, plots, scenarios, theorems
+    from distfreeuq.assessment import (
+        AssessmentResult,
+        CalibrationComparisonResult,
+        CalibrationTest,
+        ComparisonResult,
+        assess,
+        compare,
+        compare_calibrations,
+    )
+    from distfreeuq.calibration import (
+        BetaResult,
+        BinnedResult,
+        CalibrationResult,
+        ClassBundles,
+        ClasswiseTemperatureResult,
+        DirichletResult,
+        GroupwiseResult,
+        IsotonicResult,
+        OwnCalibrationResult,
+        PlattResult,
+        TemperatureResult,
+        VectorResult,
+        VennAbersResult,
+        beta_calibration,
+        class_bundles,
+        classwise_temperature_scaling,
+        dirichlet_scaling,
+        groupwise_calibration,
+        isotonic_calibration,
+        platt_scaling,
+        temperature_scaling,
+        to_logits,
+        vector_scaling,
+        venn_abers,
+    )
+    from distfreeuq.covariate_shift import (
+        CalibrationChoiceResult,
+        CovariateShiftCalibrationResult,
+        DecisionCalibrationResult,
+        DecisionEvaluation,
+        choose_calibration,
+        covariate_shift_calibration,
+        decision_calibration,
+    )
+    from distfreeuq.feature_learning import FeatureMapResult, indistinguishable_features
+    from distfreeuq.metrics import ReliabilityBand, ReliabilityTable
+    from distfreeuq.monitoring import (
+        PerformanceResult,
+        RiskMonitor,
+        ShiftMonitor,
+        risk_monitor,
+        shift_monitor,
+        target_performance,
+    )
     from distfreeuq.reporting import Report, report
+    from distfreeuq.simulation import SimulationResult, simulate
+    from distfreeuq.tallies import Tally, tally
 else:
 
     def __getattr__(name: str) -> _Any:
-        """Import figures, theorems and reports when asked for: few programs do."""
-        if name in ("plots", "theorems"):
-            return _import_module(f"distfreeuq.{name}")
-        if name in ("Report", "report"):
-            return getattr(_import_module("distfreeuq.reporting"), name)
-        raise AttributeError(f"module 'distfreeuq' has no attribute {name!r}")
+        """Import what is not needed for sets and weights when it is asked for."""
+        if name in _HOMES:
+            found = getattr(_import_module(_HOMES[name]), name)
+        elif f"distfreeuq.{name}" in _LATER:
+            found = _import_module(f"distfreeuq.{name}")
+        else:
+            raise AttributeError(f"module 'distfreeuq' has no attribute {name!r}")
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

@@ -91,9 +91,10 @@ def copy_vignettes(app: Sphinx) -> None:
 
 
 def point_to_copies(app: Sphinx, name: str, text: list[str]) -> None:
-    """Lead a page's links to the vignettes' sources on to the copies beside it."""
+    """Lead a page's links to the vignettes and the README on to their copies here."""
     folder = "../" * name.count("/")
     text[0] = text[0].replace(f"]({folder}../vignettes/", f"]({folder}vignettes/")
+    text[0] = text[0].replace(f"]({folder}../README.md", f"]({folder}index.md")
 
 
 def link_names(app: Sphinx, name: str, text: list[str]) -> None:

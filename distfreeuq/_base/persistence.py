@@ -379,9 +379,10 @@ def _small(value: Any) -> int:
 
 
 def _class_of(tag: str) -> type[Any]:
-    if tag not in _classes:
-        for module in _late_modules:
-            import_module(module)
+    for module in _late_modules:
+        if tag in _classes:
+            break
+        import_module(module)
     if tag not in _classes:
         raise ValueError(f"there is no result called {describe(tag)}")
     return _classes[tag]

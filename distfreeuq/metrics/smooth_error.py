@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import fft
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray
@@ -87,6 +86,8 @@ def residual_waves(rows: Rows) -> FloatArray:
     """Return the cosine transform of the mean residuals on the grid."""
     confidence = rows.confidence.astype(np.float64)
     residual = rows.weights * (rows.hits - confidence)
+    from scipy import fft  # slow to import, and nothing else needs it
+
     residual /= rows.weights.sum()
     place = confidence * _CELLS - 0.5  # in units of cells, from the first's middle
     below = np.floor(place)
@@ -104,6 +105,8 @@ def smoothed_error(waves: FloatArray, bandwidth: float) -> float:
 
     The reflected kernel multiplies the k-th cosine by exp(-(pi k sigma)^2 / 2).
     """
+    from scipy import fft
+
     k = np.arange(waves.size)
     with np.errstate(under="ignore"):
         damped = waves * np.exp(-0.5 * (np.pi * k * bandwidth) ** 2)

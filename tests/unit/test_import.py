@@ -1,5 +1,6 @@
 """Importing distfreeuq is quick, changes nothing, and says so if it cannot work."""
 
+import ast
 import importlib
 import inspect
 import json
@@ -10,6 +11,7 @@ import types
 import typing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import distfreeuq as dfu
@@ -191,6 +193,52 @@ def test_what_is_imported_when_asked_for_is_listed_too():
         "print(json.dumps([listed, early]))"
     )
     assert printed(code) == [True, False]
+
+
+def test_rooms_that_few_need_are_imported_when_asked_for():
+    code = (
+        "import distfreeuq as dfu, json, sys\n"
+        "rooms = ['assessment', 'calibration', 'metrics', 'monitoring', 'simulation']\n"
+        "early = [f'distfreeuq.{room}' in sys.modules for room in rooms]\n"
+        "found = [dfu.assess, dfu.calibration.to_logits, dfu.metrics.ece]\n"
+        "from distfreeuq import simulate, shift_monitor\n"
+        "again = dfu.assess is found[0] is dfu.assessment.assess\n"
+        "print(json.dumps([*early, again]))"
+    )
+    assert printed(code) == [False] * 5 + [True]
+
+
+def test_type_checkers_are_told_of_the_same_names():
+    (known,) = (
+        node
+        for node in ast.parse(Path(dfu.__file__).read_text("utf-8")).body
+        if isinstance(node, ast.If)
+    )
+    homes, modules = {}, set()
+    for node in known.body:
+        names = {alias.name for alias in node.names}
+        if node.module == "distfreeuq":
+            modules |= {f"distfreeuq.{name}" for name in names}
+        else:
+            homes |= dict.fromkeys(names, node.module)
+    assert homes == dfu._HOMES
+    assert set(dfu._HOMES) <= set(dfu.__all__)
+    assert modules | set(homes.values()) == set(dfu._LATER)
+    assert list(dfu._LATER)[-1] == "distfreeuq.theorems", (
+        "the slowest is looked in last"
+    )
+
+
+def test_files_are_loaded_before_anything_was_asked_for(tmp_path):
+    logits, labels = np.eye(3)[[0, 1, 2, 0] * 9], np.array([0, 1, 2, 1] * 9)
+    dfu.temperature_scaling(logits, labels).save(tmp_path / "fit.npz")
+    code = (
+        "import distfreeuq as dfu, json, sys\n"
+        f"fit = dfu.load({str(tmp_path / 'fit.npz')!r})\n"
+        "print(json.dumps([repr(fit), 'distfreeuq.theorems' in sys.modules]))"
+    )
+    name, theorems = printed(code)
+    assert name.startswith("<TemperatureResult") and not theorems
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error():
