@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
-from distfreeuq._numerics import spd
+from distfreeuq._numerics.matrices import spd
 
 # Gradients that one Hessian costs, unless the caller knows better.
 _PRICE = 6.0

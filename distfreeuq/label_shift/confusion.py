@@ -7,7 +7,7 @@ that under label shift C w = mu. "Soft": with probabilities in place of predicti
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from distfreeuq._base.stored_state import (
     require,
     table_of_counts,
 )
+from distfreeuq._numerics.matrices.matrix_blocks import FEW
 from distfreeuq._numerics.passes.class_rows import ClassRows
 from distfreeuq._numerics.row_sums import (
     class_sums,
@@ -152,6 +153,15 @@ def counted_confusion(source: CountTally, target: CountTally) -> Confusion:
         m=target.n,
         soft=False,
     )
+
+
+def table_of(confusion: Confusion) -> Any:
+    """Return the counts as floats; of many classes without their zeros."""
+    if confusion.target.size <= FEW:
+        return np.asarray(confusion.counts, dtype=np.float64)
+    from scipy import sparse
+
+    return sparse.csr_array(confusion.counts).astype(np.float64)
 
 
 def count_predictions(samples: SampleRows) -> Confusion:

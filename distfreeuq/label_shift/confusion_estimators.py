@@ -45,10 +45,8 @@ from distfreeuq.label_shift.inference.delta_method import (
     hard_covariance,
     soft_covariance,
 )
-from distfreeuq.label_shift.inference.moment_estimate import (
-    moments_of_counts,
-    moments_of_predictions,
-)
+from distfreeuq.label_shift.inference.moment_estimate import moments_of_predictions
+from distfreeuq.label_shift.inference.moments.counted_moments import moments_of_counts
 from distfreeuq.label_shift.inference.shift_test import compare_counts, compare_means
 from distfreeuq.label_shift.labelled_shares import weigh_labels, with_shares
 from distfreeuq.label_shift.linear_solution import (

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq._numerics.matrices.matrix_blocks import Blocks
 from distfreeuq.label_shift.class_matrix import ClassMatrix
-from distfreeuq.label_shift.confusion import Confusion
+from distfreeuq.label_shift.confusion import Confusion, table_of
 
 # The smallest singular value is called weak within this many standard errors of zero.
 _WEAK = 3.0
@@ -38,20 +40,22 @@ class Invertibility:
 
 
 def invertibility(confusion: Confusion) -> Invertibility:
-    """Return how far C is from singular, by one singular value decomposition."""
+    """Return how far C is from singular: singular values of its blocks."""
     if isinstance(confusion.joint, ClassMatrix):  # with rows or columns of zeros
         return Invertibility(0.0, True, True, math.inf)
-    c = confusion.matrix
-    left, values, right = np.linalg.svd(c)
-    u, v, smallest = left[:, -1], right[-1], float(values[-1])
+    c, blocks = _in_blocks(confusion)
+    if not blocks.balanced:
+        return Invertibility(0.0, True, True, math.inf)
+    found = blocks.extremes(c)
+    smallest = found.smallest
     # to first order the smallest singular value moves by u' dC v
-    variance = float(u**2 @ c @ v**2 - smallest**2) / confusion.n
-    singular = bool(_are_singular(values))
+    variance = float(found.left**2 @ (c @ found.right**2) - smallest**2) / confusion.n
+    singular = bool(_are_singular(np.array([found.largest, smallest]), c.shape[0]))
     return Invertibility(
         smallest=smallest,
         singular=singular,
         weak=smallest <= _WEAK * math.sqrt(max(variance, 0.0)),
-        condition_number=math.inf if singular else float(values[0] / smallest),
+        condition_number=math.inf if singular else found.largest / smallest,
     )
 
 
@@ -59,16 +63,27 @@ def solve(confusion: Confusion, *, singular: bool | None = None) -> FloatArray |
     """Return the w with C w = mu, None if C is singular, which may be known already."""
     if isinstance(confusion.joint, ClassMatrix):
         return None
-    c = confusion.matrix
     if singular is None:
-        singular = bool(_are_singular(np.linalg.svd(c, compute_uv=False)))
-    return None if singular else _solutions(c[None], confusion.frequencies[None])[0]
+        singular = invertibility(confusion).singular
+    if singular:
+        return None
+    c, blocks = _in_blocks(confusion)
+    return blocks.solve(c, confusion.frequencies)
+
+
+def _in_blocks(confusion: Confusion) -> tuple[Any, Blocks]:
+    """Return C, of many classes without its zeros, and its blocks."""
+    if confusion.soft:  # hardly an entry is zero
+        return confusion.matrix, Blocks.whole(confusion.matrix.shape)
+    c = table_of(confusion) / confusion.n
+    return c, Blocks.of(c)
 
 
 def solve_many(matrices: FloatMatrix, frequencies: FloatMatrix) -> FloatMatrix:
     """Return the solutions of B equations, shape (B, K); NaN for a singular one."""
     out = np.full(frequencies.shape, np.nan)
-    regular = ~_are_singular(np.linalg.svd(matrices, compute_uv=False))
+    values = np.linalg.svd(matrices, compute_uv=False)
+    regular = ~_are_singular(values, matrices.shape[-1])
     out[regular] = _solutions(matrices[regular], frequencies[regular])
     return out
 
@@ -78,9 +93,9 @@ def _solutions(matrices: FloatMatrix, frequencies: FloatMatrix) -> FloatMatrix:
     return np.linalg.solve(matrices, frequencies[:, :, None])[:, :, 0]
 
 
-def _are_singular(singular_values: FloatArray) -> BoolArray:
+def _are_singular(singular_values: FloatArray, n_classes: int) -> BoolArray:
     """Return whether the last one is zero to working precision, along the last axis."""
-    cutoff = singular_values.shape[-1] * np.finfo(np.float64).eps
+    cutoff = n_classes * np.finfo(np.float64).eps
     return np.asarray(singular_values[..., -1] <= cutoff * singular_values[..., 0])
 
 

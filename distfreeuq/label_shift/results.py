@@ -62,16 +62,16 @@ from distfreeuq.label_shift.inference.goodness_of_fit import (
     compare_with_mixtures,
 )
 from distfreeuq.label_shift.inference.hausman_test import HausmanTest, compare_estimates
-from distfreeuq.label_shift.inference.limiting_law import (
+from distfreeuq.label_shift.inference.moment_estimate import (
+    MomentEstimate,
+    moments_of_posteriors,
+    moments_of_predictions,
+)
+from distfreeuq.label_shift.inference.moments.counted_moments import moments_of_counts
+from distfreeuq.label_shift.inference.moments.limiting_law import (
     LimitLaw,
     law_of_prior,
     limit_law,
-)
-from distfreeuq.label_shift.inference.moment_estimate import (
-    MomentEstimate,
-    moments_of_counts,
-    moments_of_posteriors,
-    moments_of_predictions,
 )
 from distfreeuq.label_shift.inference.proportion_caps import PriorCaps, prior_caps
 from distfreeuq.label_shift.inference.regions import Box, Polytope

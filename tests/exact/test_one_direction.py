@@ -21,7 +21,7 @@ from distfreeuq._numerics.quantiles import SLACK
 from distfreeuq.conformal.under_label_shift.directional_search import (
     directional_thresholds,
 )
-from distfreeuq.label_shift.inference.limiting_law import LimitLaw
+from distfreeuq.label_shift.inference.moments.limiting_law import LimitLaw
 from tests.exact.search import assert_caught, assert_holds
 from tests.exact.test_pac import multinomial, samples
 

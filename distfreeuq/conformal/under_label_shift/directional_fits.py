@@ -22,7 +22,7 @@ from distfreeuq.conformal.under_label_shift.results import (
     warn_infinite,
 )
 from distfreeuq.exceptions import IdentificationWarning
-from distfreeuq.label_shift.inference.limiting_law import LimitLaw
+from distfreeuq.label_shift.inference.moments.limiting_law import LimitLaw
 from distfreeuq.label_shift.results import LabelShiftResult
 
 

@@ -11,8 +11,8 @@ from scipy import special
 
 from distfreeuq._base.array_types import FloatArray, IntArray
 from distfreeuq._numerics.quantiles import SLACK
-from distfreeuq.label_shift.inference.limiting_law import LimitLaw
 from distfreeuq.label_shift.inference.moment_estimate import PSEUDO_ROWS
+from distfreeuq.label_shift.inference.moments.limiting_law import LimitLaw
 
 # So many scores are looked at together: a matrix of this many rows and K columns.
 _BLOCK = 256

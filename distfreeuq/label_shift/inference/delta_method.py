@@ -11,18 +11,31 @@ import numpy as np
 
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq._numerics.gram_sums import gram
+from distfreeuq._numerics.matrices.matrix_blocks import FEW, Blocks
 from distfreeuq._numerics.passes.class_rows import AnyRows, ClassRows
 from distfreeuq._numerics.quantiles import normal_margin
 from distfreeuq.label_shift.class_matrix import ClassMatrix
-from distfreeuq.label_shift.confusion import Confusion
+from distfreeuq.label_shift.confusion import Confusion, table_of
 
 
 def hard_covariance(confusion: Confusion, w: FloatArray) -> FloatMatrix:
     """Return the delta-method covariance of BBSE's weights (theory page, 4.5)."""
-    c, mu, cw = confusion.matrix, confusion.frequencies, confusion.matrix @ w
-    source = np.diag(c @ w**2) - np.outer(cw, cw)
-    target = np.diag(mu) - np.outer(mu, mu)
-    return _through_inverse(c, source / confusion.n + target / confusion.m)
+    n, m, mu = confusion.n, confusion.m, confusion.frequencies
+    if mu.size <= FEW:
+        c, cw = confusion.matrix, confusion.matrix @ w
+        source = np.diag(c @ w**2) - np.outer(cw, cw)
+        target = np.diag(mu) - np.outer(mu, mu)
+        return _through_inverse(c, source / n + target / m)
+    from scipy import sparse
+
+    joint = table_of(confusion) / n
+    blocks = Blocks.of(joint)
+    inverse, cw = blocks.inverse(joint), joint @ w
+    diagonal = joint @ w**2 / n + mu / m
+    spread = blocks.around(inverse, sparse.diags_array(diagonal).tocsr())
+    for vector, rows in ((inverse @ cw, n), (inverse @ mu, m)):
+        spread -= np.outer(vector, vector / rows)
+    return spread
 
 
 def soft_covariance(

@@ -23,12 +23,12 @@ from distfreeuq._base.random_streams import generator_of
 from distfreeuq._base.stored_state import State, count, floats, real, require
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
+from distfreeuq._numerics.matrices.matrix_blocks import inverse_matrix
 from distfreeuq._numerics.passes.class_rows import ClassRows
 from distfreeuq._numerics.passes.row_parts import add_up
 from distfreeuq.label_shift.class_matrix import TakingPart
 from distfreeuq.label_shift.confusion import sum_columns
 from distfreeuq.label_shift.data import SampleRows
-from distfreeuq.label_shift.inference.moment_estimate import inverse_matrix
 from distfreeuq.label_shift.inference.scaling_noise import ScalingScores
 from distfreeuq.label_shift.scalings import LogScaling, Scaling
 from distfreeuq.label_shift.scalings.bcts import FLOOR

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq._numerics.matrices.spd import factor_if_regular
 from distfreeuq._numerics.mixture_likelihood import MixtureSums, PosteriorProducts
 from distfreeuq._numerics.passes.class_rows import AnyRows, ClassRows
-from distfreeuq._numerics.spd import factor_if_regular
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.data import SampleRows
 from distfreeuq.label_shift.scalings.bcts import (

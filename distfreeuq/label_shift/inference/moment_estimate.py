@@ -35,10 +35,10 @@ from distfreeuq._base.stored_state import (
 )
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
+from distfreeuq._numerics.matrices.matrix_blocks import NO_MASS, Blocks
 from distfreeuq._numerics.passes.class_rows import ClassRows
 from distfreeuq._numerics.row_sums import class_sums, column_sums
 from distfreeuq.label_shift.class_matrix import ClassMatrix, TakingPart
-from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.data import SampleRows
 
 # Each class's variance is mixed with what all rows show if predictions are taken at
@@ -48,13 +48,6 @@ PSEUDO_ROWS = 10.0
 # Rows' worth of the source's proportions, per class, in the proportions at which
 # posteriors are taken: none of them is then constant.
 _FLOOR = 1.0
-
-# A density, or a whole matrix, below it counts as none: its inverse, squared, would
-# exceed the largest double.
-_NO_MASS = 1e-100
-
-# Singular values below this, relative to the largest, are zero.
-_RANK = 1e-12
 
 # Class k is not told from others if its row of B A is further than this from a unit's.
 _TOLD = 1e-6
@@ -161,40 +154,7 @@ class MomentEstimate:
     @property
     def feasible_prior(self) -> FloatArray:
         """The point of the simplex nearest to `prior`."""
-        return _onto_simplex(self.prior)
-
-
-@on_one_blas_thread
-def moments_of_counts(confusion: Confusion) -> MomentEstimate:
-    """Return the estimate of BBSE from counted predictions: h says which it is."""
-    confusion, taking_part = confusion.of_those_that_occur()
-    joint = np.asarray(confusion.counts, dtype=np.float64)
-    counts = joint.sum(axis=0)
-    here = counts > 0
-    conditional = joint / np.where(here, counts, 1.0)
-    inverse, told = _invert(conditional, here)
-    mean = inverse @ conditional
-    p, share = counts / confusion.n, _shares_as_said(confusion)
-    as_said = inverse**2 @ share - (inverse @ share) ** 2
-    squares = inverse**2 @ joint - counts * mean**2
-    prior = inverse @ confusion.frequencies
-    spread = inverse**2 @ confusion.frequencies - prior**2
-    reach, m = _reach(inverse), confusion.m
-    estimate = _estimate(prior, p, squares, as_said, spread, reach, counts, m, told)
-    return estimate.among(taking_part)
-
-
-def _shares_as_said(confusion: Confusion) -> FloatMatrix:
-    """Return shares (i, j) of prediction i in class j with predictions at their word.
-
-    The class is the predicted one as often as in the whole source, and any class
-    otherwise.
-    """
-    joint = np.asarray(confusion.counts, dtype=np.float64)
-    predicted, p = joint.sum(axis=1), joint.sum(axis=0) / confusion.n
-    right = (float(np.trace(joint)) + 1.0) / (confusion.n + 2.0)
-    word = right * np.diag(predicted) + (1.0 - right) * np.outer(predicted, p)
-    return np.asarray(word / np.maximum(word.sum(axis=0), 1e-300))
+        return onto_simplex(self.prior)
 
 
 @on_one_blas_thread
@@ -245,30 +205,6 @@ def moments_of_posteriors(
 
 
 @on_one_blas_thread
-def covariance_of_counts(confusion: Confusion) -> FloatMatrix | ClassMatrix:
-    """Return the covariance of q / p where h is the prediction, shape (K, K).
-
-    Variances are infinite where predictions do not tell a class from others.
-    """
-    confusion, taking_part = confusion.of_those_that_occur()
-    joint = np.asarray(confusion.counts, dtype=np.float64)
-    counts = joint.sum(axis=0)
-    here = counts > 0
-    conditional = joint / np.where(here, counts, 1.0)
-    inverse, told = _invert(conditional, here)
-    mu, share = confusion.frequencies, _shares_as_said(confusion)
-    q = _onto_simplex(inverse @ mu)
-    per_row = q**2 / np.where(here, counts * (counts - 1.0 + PSEUDO_ROWS), 1.0)
-    own = per_row * counts
-    middle = np.diag(conditional @ own) - (conditional * own) @ conditional.T
-    middle += PSEUDO_ROWS * (np.diag(share @ per_row) - (share * per_row) @ share.T)
-    middle += (np.diag(mu) - np.outer(mu, mu)) / max(confusion.m - 1.0, 1.0)
-    spread = inverse @ middle @ inverse.T
-    covariance = _per_prior(spread, q, counts, told & (confusion.m > 1))
-    return taking_part.matrix(covariance, np.inf)
-
-
-@on_one_blas_thread
 def covariance_of_predictions(samples: SampleRows) -> FloatMatrix | ClassMatrix:
     """Return the same where h are the probabilities."""
     samples, taking_part = samples.of_labelled()
@@ -291,10 +227,10 @@ def _covariance(samples: SampleRows, solved: _Solved, scale: _Scale) -> FloatMat
     of_source -= (solved.mean * (per_row * counts)) @ solved.mean.T
     of_source -= PSEUDO_ROWS * (solved.as_said * per_row) @ solved.as_said.T
     spread = solved.of_target / max(m - 1.0, 1.0) + of_source
-    return _per_prior(spread, q, counts, solved.told & (m > 1))
+    return per_prior(spread, q, counts, solved.told & (m > 1))
 
 
-def _per_prior(
+def per_prior(
     spread: FloatMatrix, q: FloatArray, counts: FloatArray, told: BoolArray
 ) -> FloatMatrix:
     """Return the covariance of q / p from that of q: p is noisy too."""
@@ -343,7 +279,7 @@ def _solve(
     by_class, mass = source.parts.total(_SumByClass(scale))
     by_class = weight[:, None] * by_class
     conditional = by_class / np.where(here, counts, 1.0)
-    inverse, told = _invert(conditional, here)
+    inverse, told = invert(conditional, here)
     mean, to_phi = inverse @ conditional, inverse * weight
     in_classes, first, second = source.parts.total(_SumPhi(scale, to_phi))
     mass = np.maximum(mass, 1e-300)
@@ -355,13 +291,13 @@ def _solve(
         target_gram = products
     prior = to_phi @ of_columns / m
     of_target = to_phi @ target_gram @ to_phi.T / m - np.outer(prior, prior)
-    estimate = _estimate(
+    estimate = moments_from(
         prior,
         p,
         in_classes - counts * mean**2,
         second / mass - said**2,
         np.diag(of_target),
-        _reach(inverse),
+        reach_of(inverse),
         counts,
         m,
         told,
@@ -369,7 +305,7 @@ def _solve(
     return _Solved(estimate, told, to_phi, mean, said, of_target, mass)
 
 
-def _estimate(
+def moments_from(
     prior: FloatArray,
     source_prior: FloatArray,
     squares: FloatMatrix,
@@ -405,43 +341,31 @@ def _estimate(
     )
 
 
-def _reach(inverse: FloatMatrix) -> FloatMatrix:
+def reach_of(inverse: FloatMatrix) -> FloatMatrix:
     """Return the range (K, 2) of phi = B h: h >= 0 sums to one, or is zero."""
     low, high = inverse.min(axis=1), inverse.max(axis=1)
     return np.column_stack([np.minimum(low, 0.0), np.maximum(high, 0.0)])
 
 
-def _invert(conditional: FloatMatrix, here: BoolArray) -> tuple[FloatMatrix, BoolArray]:
+def invert(
+    conditional: Any, here: BoolArray, blocks: Blocks | None = None
+) -> tuple[FloatMatrix, BoolArray]:
     """Return B (K, K) with B A = 1 as far as can be, and the classes where it is.
 
-    A class without source rows has zeros in B.
+    A class without source rows has zeros in B. `blocks` are those of A's rows and
+    columns of the other classes; else these are taken to be one.
     """
-    inverse, told = np.zeros_like(conditional), np.zeros_like(here)
+    inverse, told = np.zeros(conditional.shape), np.zeros_like(here)
     present = np.flatnonzero(here)
+    part = conditional[present][:, present]
+    if blocks is None:
+        blocks = Blocks.whole(part.shape)
     square = np.ix_(present, present)
-    part = conditional[square]
-    inverse[square] = inverse_matrix(part)
-    gap = np.abs(inverse[square] @ part - np.eye(present.size)).max(axis=1)
-    told[present] = gap < _TOLD
+    inverse[square] = own = blocks.inverse(part)
+    gap = own @ part
+    gap[np.diag_indices(present.size)] -= 1.0
+    told[present] = np.abs(gap, out=gap).max(axis=1) < _TOLD
     return inverse, told
-
-
-def inverse_matrix(matrix: FloatMatrix, rank: float = _RANK) -> FloatMatrix:
-    """Return the inverse; the pseudo-inverse, which costs more, if singular.
-
-    `rank` is the share of the largest singular value below which others are none.
-    """
-    if np.abs(matrix).max(initial=0.0) < _NO_MASS:
-        return np.zeros_like(matrix)
-    try:
-        inverse = np.linalg.inv(matrix)
-    except np.linalg.LinAlgError:
-        return np.linalg.pinv(matrix, rcond=rank)
-    with np.errstate(over="ignore"):  # beyond the floats is no better than singular
-        condition = np.abs(matrix).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max()
-    if condition < 1.0 / rank:
-        return inverse
-    return np.linalg.pinv(matrix, rcond=rank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -529,11 +453,11 @@ def _ratio(q: FloatArray, p: FloatArray) -> FloatArray:
 def _inverse_of(density: FloatArray) -> FloatArray:
     """Return 1 / density, 0 where there is no mass to speak of."""
     out = np.zeros(density.shape)
-    np.divide(1.0, density, out=out, where=density > _NO_MASS)
+    np.divide(1.0, density, out=out, where=density > NO_MASS)
     return out
 
 
-def _onto_simplex(x: FloatArray) -> FloatArray:
+def onto_simplex(x: FloatArray) -> FloatArray:
     """Return the nearest point of the simplex."""
     x = x - x.max()  # which changes nothing, but for digits of large numbers
     down = np.sort(x)[::-1]

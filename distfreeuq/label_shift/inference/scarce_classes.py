@@ -70,10 +70,12 @@ def scarce_margins(
     scarce = np.flatnonzero(estimate.counts < ENOUGH_ROWS)
     if not _material(estimate, scarce):
         return np.zeros(n_classes), np.zeros(n_classes)
-    too_high, too_low = _gaps(estimate, scarce, alpha)
-    shares = _largest_shares(estimate, scarce, too_low, top, told, alpha)
-    below = _most(too_high, shares, np.ones(n_classes))
-    return below, _most(too_low, shares, left)
+    rows, which = np.unique(estimate.counts[scarce], return_inverse=True)
+    too_high, too_low = _gaps(estimate, rows, alpha)
+    shares = _largest_shares(estimate, scarce, which, too_low, top, told, alpha)
+    room = _room(which, shares, n_classes, scarce)
+    below = _most(too_high, room, np.ones(n_classes))
+    return below, _most(too_low, room, left)
 
 
 def _material(estimate: MomentEstimate, scarce: IntArray) -> bool:
@@ -89,25 +91,23 @@ def _material(estimate: MomentEstimate, scarce: IntArray) -> bool:
 
 
 def _gaps(
-    estimate: MomentEstimate, scarce: IntArray, alpha: float
+    estimate: MomentEstimate, rows: FloatArray, alpha: float
 ) -> tuple[FloatMatrix, FloatMatrix]:
-    """Return by how much phi_k's mean in class j may be above, and below, zero.
+    """Return by how much phi_k's mean in another class may be above, and below, zero.
 
-    Both are (K, scarce), with zeros for k = j. Chernoff's bounds depend on a class's
-    number of rows alone, of which there are few different ones.
+    Both are (K, U) for U different numbers of rows, on which alone the class's part
+    depends.
     """
     least, width = estimate.reach[:, 0], np.ptp(estimate.reach, axis=1)
-    rows, which = np.unique(estimate.counts[scarce], return_inverse=True)
     at = _position(0.0, least, width)[:, None]
     low, high = unchecked.weighted_chernoff(rows, at, 1.0, 1.0, alpha)
     with np.errstate(invalid="ignore"):  # no width times no gap
         gaps = [width[:, None] * (high - at), width[:, None] * (at - low)]
-    out = []
-    for gap in gaps:
-        of_class = np.nan_to_num(gap, nan=0.0, posinf=np.inf)[:, which]
-        of_class[scarce, np.arange(scarce.size)] = 0.0
-        out.append(np.asarray(np.maximum(of_class, 0.0)))
-    return out[0], out[1]
+    above, below = (
+        np.asarray(np.maximum(np.nan_to_num(gap, nan=0.0, posinf=np.inf), 0.0))
+        for gap in gaps
+    )
+    return above, below
 
 
 def _position(value: float, least: FloatArray, width: FloatArray) -> FloatArray:
@@ -120,6 +120,7 @@ def _position(value: float, least: FloatArray, width: FloatArray) -> FloatArray:
 def _largest_shares(
     estimate: MomentEstimate,
     scarce: IntArray,
+    which: IntArray,
     too_low: FloatMatrix,
     high: FloatArray,
     told: BoolArray,
@@ -137,18 +138,32 @@ def _largest_shares(
         own = 1.0 - width * (at - low)
     bounded = told[scarce] & (own > 0.0)
     caps = np.ones(scarce.size)
-    among = too_low[scarce]
+    among, each = too_low[scarce], np.arange(scarce.size)
     for _ in range(_ROUNDS):
-        taken = _most(among, caps, np.ones(scarce.size))
+        room = _room(which, caps, scarce.size, each)
+        taken = _most(among, room, np.ones(scarce.size))
         smaller = (np.maximum(high[scarce], 0.0) + taken) / np.where(bounded, own, 1.0)
         caps = np.where(bounded, np.minimum(smaller, caps), caps)
     return caps
 
 
-def _most(gaps: FloatMatrix, caps: FloatArray, total: FloatArray) -> FloatArray:
-    """Return the largest sums of q_j gap_j, a row each: q <= caps, sum q <= total."""
+def _room(
+    which: IntArray, caps: FloatArray, n_lines: int, own: IntArray
+) -> FloatMatrix:
+    """Return sums of caps by number of rows, a line for each class (lines, U).
+
+    Scarce classes are left out of their `own` lines: their own mean is known.
+    """
+    sums = np.asarray(np.bincount(which, weights=caps), dtype=np.float64)
+    room = np.tile(sums, (n_lines, 1))
+    room[own, which] -= caps
+    return room
+
+
+def _most(gaps: FloatMatrix, room: FloatMatrix, total: FloatArray) -> FloatArray:
+    """Return the largest sums of q gap, a row each: 0 <= q <= room, sum q <= total."""
     order = np.argsort(-gaps, axis=1, kind="stable")
-    room = caps[order]
+    room = np.take_along_axis(np.maximum(room, 0.0), order, axis=1)
     before = np.cumsum(room, axis=1) - room
     taken = np.clip(total[:, None] - before, 0.0, room)
     largest = np.take_along_axis(gaps, order, axis=1)

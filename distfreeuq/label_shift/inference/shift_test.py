@@ -31,9 +31,9 @@ from distfreeuq._base.random_streams import generator_of
 from distfreeuq._base.stored_state import State, count, proportion, real, text
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.gram_sums import gram
+from distfreeuq._numerics.matrices.spd import factor_if_regular
 from distfreeuq._numerics.passes.class_rows import AnyRows, ClassRows
 from distfreeuq._numerics.row_sums import column_sums
-from distfreeuq._numerics.spd import factor_if_regular
 from distfreeuq.label_shift.class_matrix import MANY_CLASSES
 
 # Draws of the tests that fits print.

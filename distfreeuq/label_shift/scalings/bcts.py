@@ -21,9 +21,9 @@ from distfreeuq._kernels import _mixture
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import ROW_SUMS, add_up
 from distfreeuq._numerics.gram_sums import gram
+from distfreeuq._numerics.matrices.spd import factor_if_regular
 from distfreeuq._numerics.passes.class_rows import AnyRows, ClassRows, RowsInMemory
 from distfreeuq._numerics.row_sums import column_sums
-from distfreeuq._numerics.spd import factor_if_regular
 from distfreeuq.label_shift.class_matrix import TakingPart
 
 # Smaller probabilities count as this: an exact zero is an underflow of single

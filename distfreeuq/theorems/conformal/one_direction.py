@@ -20,7 +20,7 @@ from distfreeuq.conformal.under_label_shift.directional_search import (
 )
 from distfreeuq.conformal.under_label_shift.results import LabelShiftConformalResult
 from distfreeuq.label_shift.confusion_estimators import bbse
-from distfreeuq.label_shift.inference.limiting_law import LimitLaw
+from distfreeuq.label_shift.inference.moments.limiting_law import LimitLaw
 from distfreeuq.label_shift.maximum_likelihood import mlls
 from distfreeuq.references import (
     CLASSES_OVERLAP,

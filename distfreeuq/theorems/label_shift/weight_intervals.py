@@ -19,7 +19,7 @@ from distfreeuq.label_shift.inference.delta_method import (
     normal_intervals,
     standard_errors,
 )
-from distfreeuq.label_shift.inference.moment_estimate import moments_of_counts
+from distfreeuq.label_shift.inference.moments.counted_moments import moments_of_counts
 from distfreeuq.label_shift.inference.score_intervals import score_ends
 from distfreeuq.label_shift.inference.shift_test import (
     ShiftTest,

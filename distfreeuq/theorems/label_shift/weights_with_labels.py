@@ -9,7 +9,7 @@ import numpy as np
 from distfreeuq._base.array_types import BoolArray
 from distfreeuq.label_shift.confusion import hard_confusion
 from distfreeuq.label_shift.inference.finite_sample_regions import exact_region
-from distfreeuq.label_shift.inference.moment_estimate import moments_of_counts
+from distfreeuq.label_shift.inference.moments.counted_moments import moments_of_counts
 from distfreeuq.label_shift.inference.score_intervals import score_ends
 from distfreeuq.label_shift.labelled_shares import weigh_labels
 from distfreeuq.references import LABELLED_AT_RANDOM

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 import distfreeuq as dfu
 from distfreeuq._kernels import _mixture as kernels
+from distfreeuq._numerics.matrices.spd import factor_if_regular
 from distfreeuq._numerics.mixture_likelihood import maximize_likelihood
 from distfreeuq._numerics.passes.class_rows import RowsInMemory
-from distfreeuq._numerics.spd import factor_if_regular
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.inference.finite_sample_regions import exact_region
 from distfreeuq.label_shift.linear_solution import invertibility, normalize, solve

@@ -11,7 +11,7 @@ from distfreeuq.conformal.under_label_shift.directional_search import (
     directional_pac_threshold,
     directional_thresholds,
 )
-from distfreeuq.label_shift.inference.limiting_law import LimitLaw
+from distfreeuq.label_shift.inference.moments.limiting_law import LimitLaw
 
 
 @pytest.fixture(scope="module")

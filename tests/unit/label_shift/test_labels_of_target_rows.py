@@ -10,7 +10,7 @@ import distfreeuq as dfu
 from distfreeuq.exceptions import InputError
 from distfreeuq.label_shift.confusion import hard_confusion
 from distfreeuq.label_shift.inference.delta_method import hard_covariance
-from distfreeuq.label_shift.inference.moment_estimate import moments_of_counts
+from distfreeuq.label_shift.inference.moments.counted_moments import moments_of_counts
 from distfreeuq.label_shift.inference.score_intervals import score_ends
 from distfreeuq.label_shift.labelled_shares import weigh_labels, with_shares
 from distfreeuq.label_shift.linear_solution import solve

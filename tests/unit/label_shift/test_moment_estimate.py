@@ -13,10 +13,10 @@ from distfreeuq.label_shift.inference.hausman_test import compare_estimates
 from distfreeuq.label_shift.inference.moment_estimate import (
     PSEUDO_ROWS,
     MomentEstimate,
-    moments_of_counts,
     moments_of_posteriors,
     moments_of_predictions,
 )
+from distfreeuq.label_shift.inference.moments.counted_moments import moments_of_counts
 from distfreeuq.label_shift.inference.score_intervals import score_box, score_ends
 from distfreeuq.label_shift.scalings.bcts import fit_bcts
 

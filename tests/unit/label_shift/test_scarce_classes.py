@@ -8,10 +8,8 @@ from scipy import optimize
 
 from distfreeuq import bounds
 from distfreeuq.label_shift.confusion import Confusion
-from distfreeuq.label_shift.inference.moment_estimate import (
-    MomentEstimate,
-    moments_of_counts,
-)
+from distfreeuq.label_shift.inference.moment_estimate import MomentEstimate
+from distfreeuq.label_shift.inference.moments.counted_moments import moments_of_counts
 from distfreeuq.label_shift.inference.scarce_classes import (
     ENOUGH_ROWS,
     scarce_margins,

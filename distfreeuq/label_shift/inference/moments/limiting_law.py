@@ -16,8 +16,10 @@ from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.data import Samples
 from distfreeuq.label_shift.inference.moment_estimate import (
     MomentEstimate,
-    covariance_of_counts,
     covariance_of_predictions,
+)
+from distfreeuq.label_shift.inference.moments.counted_moments import (
+    covariance_of_counts,
 )
 
 

@@ -1,0 +1,1 @@
+"""Matrices with a structure: blocks, and positive definite ones."""

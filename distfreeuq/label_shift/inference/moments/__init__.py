@@ -1,0 +1,1 @@
+"""What moments of counted predictions tell, and the law of what they tell."""
