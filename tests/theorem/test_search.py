@@ -16,6 +16,7 @@ import distfreeuq as dfu
 from distfreeuq import theorems
 from distfreeuq.__main__ import main
 from distfreeuq.label_shift.confusion_estimators import bbse
+from distfreeuq.label_shift.inference.finite_sample_regions import exact_region
 from distfreeuq.label_shift.inference.regions import Polytope
 from distfreeuq.metrics.monotone_bands import band_of_blocks
 from distfreeuq.theorems.draws import (
@@ -27,15 +28,21 @@ from distfreeuq.theorems.draws import (
     outcome_designs,
     pac_designs,
     performance_designs,
+    procedure_designs,
     row_designs,
     scaling_designs,
     score_bin_designs,
     set_designs,
+    shift_error_designs,
     stream_designs,
     weight_designs,
 )
 from distfreeuq.theorems.engine import command, searching
+from distfreeuq.theorems.engine.experiment import ASYMPTOTIC
 from distfreeuq.theorems.engine.registry import family
+
+IN_THE_LIMIT = ("limit", "limsup", "liminf", "asymptotic", "->", "tends to", "normal")
+"""Words of which one is in the statement of what holds in the limit."""
 
 # A theorem, and how many of its designs a test has time for.
 DESIGNS = {
@@ -92,6 +99,29 @@ DESIGNS = {
     "cross-conformal-coverage": 20,
     "target-performance-certificate": 1,
     "target-performance-given": 3,
+    "target-performance-labelled": 1,
+    "target-recall": 12,
+    "weights-with-labels": 12,
+    "split-coverage-exact": 40,
+    "aps-uniform": 100,
+    "group-coverage": 40,
+    "group-pac": 30,
+    "counted-proportions-coverage": 40,
+    "interpolated-coverage": 40,
+    "cluster-coverage": 1,
+    "rank-calibrated-coverage": 40,
+    "planned-rows": 40,
+    "total-variation-of-counts": 1,
+    "capped-pac": 200,
+    "importance-weighted-loss": 60,
+    "discriminator-ratio": 40,
+    "weighted-cross-validation": 2,
+    "decision-error-bound": 1,
+    "venn-abers-calibration": 4,
+    "debiased-ece": 10,
+    "weighted-reliability-intervals": 12,
+    "block-coverage": 8,
+    "stream-risk": 3,
 }
 
 
@@ -103,6 +133,19 @@ def test_every_family_has_designs():
 def test_every_theorem_with_designs_is_searched():
     declared = {name for name in theorems.names() if theorems.get(name).designs}
     assert declared == set(DESIGNS)
+
+
+def test_what_is_not_searched_has_a_reason():
+    without = [name for name in theorems.names() if name not in DESIGNS]
+    reasons = {name: theorems.get(name).unsearched for name in without}
+    assert all(reasons.values()), [name for name in without if not reasons[name]]
+    # what speaks of every sample size is not excused by being asymptotic
+    for name, reason in reasons.items():
+        if reason == ASYMPTOTIC:
+            text = theorems.get(name).statement
+            assert any(word in text for word in IN_THE_LIMIT), name
+    with pytest.raises(dfu.InputError, match="which has none: it claims nothing of"):
+        theorems.search("bbse-intervals")
 
 
 @pytest.mark.parametrize("name", DESIGNS)
@@ -246,6 +289,16 @@ def chi_squared_limit(n_bins, alpha):
     return special.chdtri(n_bins, alpha) / 2.0
 
 
+def against_the_counts(labels, k):
+    """Divide by what the theorem multiplies with: the new label's score grows."""
+    return dfu.PAS(1.0 / (np.bincount(labels, minlength=k) + 0.01) ** 3)
+
+
+def labels_not_counted(confusion, delta, counts):
+    """Share delta among K^2 + K intervals, though there are 2 K more."""
+    return exact_region(confusion, delta * 10.0 / 6.0, counts)
+
+
 def broken_law(generator, n_draws):
     """Return an event that must never happen, and does once in twenty."""
     return {"never": generator.random(n_draws) < 0.05}
@@ -349,6 +402,82 @@ PLANTED = {
         partial(stream_designs.mean_designs, factor=2.0),
         60,
     ),
+    "the source's share of errors for its bound": (
+        partial(stream_designs.risk_designs, bounded=False),
+        12,
+    ),
+    "one threshold for all groups": (
+        partial(procedure_designs.group_designs, by_group=False),
+        60,
+    ),
+    "every group with all of delta": (
+        partial(procedure_designs.group_pac_designs, spent=2.0),
+        60,
+    ),
+    "one alpha for interpolated thresholds": (
+        partial(procedure_designs.interpolated_designs, times=1.0),
+        100,
+    ),
+    "half as much again for ranks": (
+        partial(procedure_designs.rank_designs, times=1.5),
+        60,
+    ),
+    "counted the wrong way round": (
+        partial(procedure_designs.counted_designs, score=against_the_counts),
+        100,
+    ),
+    "clusters at twice alpha": (
+        partial(procedure_designs.cluster_designs, times=2.0),
+        10,
+    ),
+    "a rank too high by one": (
+        partial(procedure_designs.exact_split_designs, moved=1),
+        20,
+    ),
+    "scores not randomised": (
+        partial(procedure_designs.aps_designs, randomized=False),
+        10,
+    ),
+    "four fifths of the planned rows": (
+        partial(procedure_designs.plan_designs, share=0.8),
+        40,
+    ),
+    "recalls at twice delta": (
+        partial(performance_designs.recall_designs, factor=2.0),
+        40,
+    ),
+    "labels not among the cells that share delta": (
+        partial(cell_designs.label_share_designs, region=labels_not_counted),
+        40,
+    ),
+    "half as much again of a stratified share": (
+        partial(cell_designs.stratified_designs, factor=1.5),
+        60,
+    ),
+    "two fifths of the bound on the total variation": (
+        partial(shift_error_designs.variation_designs, factor=0.4),
+        20,
+    ),
+    "source rows not weighted": (
+        partial(shift_error_designs.weighted_loss_designs, weighted=False),
+        5,
+    ),
+    "a mean for the decision's bound": (
+        partial(shift_error_designs.decision_designs, bound=False),
+        4,
+    ),
+    "the squared error not debiased": (
+        partial(outcome_designs.debiased_designs, debiased=False),
+        5,
+    ),
+    "rows counted, whatever they weigh": (
+        partial(outcome_designs.weighted_bin_designs, counted=True),
+        40,
+    ),
+    "rows of blocks counted singly": (
+        partial(outcome_designs.block_designs, singly=True),
+        40,
+    ),
 }
 
 
@@ -430,7 +559,7 @@ def test_saved_printed_and_drawn(tmp_path):
 
 def test_what_has_no_designs_is_refused():
     with pytest.raises(dfu.InputError, match="a theorem that declares designs"):
-        theorems.search("aps-uniform")
+        theorems.search("oracle-sets")
     with pytest.raises(dfu.InputError, match="'budget' parameter"):
         theorems.search("split-coverage", 0)
     claim = theorems.Claim("heads", at_most=0.5)

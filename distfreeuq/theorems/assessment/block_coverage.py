@@ -10,6 +10,7 @@ from distfreeuq._base.array_types import BoolArray
 from distfreeuq.conformal.split_sets import split_conformal
 from distfreeuq.references import BLOCKS_IID, SETS_ASSESSED_ELSEWHERE, WAUDBY_SMITH_2024
 from distfreeuq.theorems.assessment.metric_tables import FAMILY
+from distfreeuq.theorems.draws import outcome_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
@@ -61,6 +62,7 @@ INTERVALS = Theorem(
     ),
     assumptions=(BLOCKS_IID, SETS_ASSESSED_ELSEWHERE),
     family=FAMILY,
+    designs=outcome_designs.block_designs,
     experiments=(
         Experiment(
             "20 blocks of 5 or 30 rows",

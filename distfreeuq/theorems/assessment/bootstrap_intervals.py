@@ -19,7 +19,7 @@ from distfreeuq.theorems.draws.interval_designs import (
     of_accuracy,
 )
 from distfreeuq.theorems.engine.claims import Claim
-from distfreeuq.theorems.engine.experiment import Experiment, Theorem
+from distfreeuq.theorems.engine.experiment import ASYMPTOTIC, Experiment, Theorem
 
 # ------------------------------------------------------------------- accuracy, exactly
 
@@ -206,6 +206,7 @@ BOOTSTRAPPED = Theorem(
     ),
     assumptions=(IID, ASSESSED_ELSEWHERE),
     family=FAMILY,
+    unsearched=ASYMPTOTIC,
     experiments=(
         Experiment(
             "public: assess, n = 1000", partial(assessed, n=1000), SELDOM, batch=50

@@ -23,7 +23,7 @@ from distfreeuq.references import (
 from distfreeuq.theorems.assessment.metric_tables import FAMILY, N_SIM, VALID
 from distfreeuq.theorems.draws.assessment_designs import calibration_test_designs
 from distfreeuq.theorems.engine.claims import Claim
-from distfreeuq.theorems.engine.experiment import Experiment, Theorem
+from distfreeuq.theorems.engine.experiment import ASYMPTOTIC, Experiment, Theorem
 
 Drawn = tuple[FloatArray, BoolArray, FloatArray]
 """Confidences, hits and weights of a sample."""
@@ -124,6 +124,7 @@ ON_TARGET = Theorem(
     ),
     assumptions=(TRUE_RATIO, FINITE_VARIANCE, IID, ASSESSED_ELSEWHERE),
     family=FAMILY,
+    unsearched=ASYMPTOTIC,
     experiments=(
         Experiment(
             "public: heavy rows make all errors, n = 3000",

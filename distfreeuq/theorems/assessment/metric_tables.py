@@ -18,6 +18,7 @@ from distfreeuq.references import (
     IID,
     INDEPENDENT,
 )
+from distfreeuq.theorems.draws import outcome_designs
 from distfreeuq.theorems.draws.assessment_designs import calibration_test_designs
 from distfreeuq.theorems.draws.instance_designs import with_instances
 from distfreeuq.theorems.draws.interval_designs import reliability_designs
@@ -75,6 +76,7 @@ DEBIASED = Theorem(
     ),
     assumptions=(IID, ASSESSED_ELSEWHERE, "bins fixed in advance"),
     family=FAMILY,
+    designs=outcome_designs.debiased_designs,
     experiments=tuple(
         Experiment(
             f"over-confident by 0.2, n = {n}",

@@ -19,6 +19,7 @@ from distfreeuq.references import (
     WEIGHTS_BY_INPUTS,
 )
 from distfreeuq.theorems.assessment.metric_tables import FAMILY
+from distfreeuq.theorems.draws import outcome_designs
 from distfreeuq.theorems.draws.calibration_draws import PowerScores
 from distfreeuq.theorems.draws.interval_designs import binomial_designs, of_sets
 from distfreeuq.theorems.engine.claims import Claim
@@ -151,6 +152,7 @@ WEIGHTED_BINS = Theorem(
         "bins fixed in advance",
     ),
     family=FAMILY,
+    designs=outcome_designs.weighted_bin_designs,
     experiments=(
         Experiment(
             "public: five bins, n = 200",
@@ -212,6 +214,7 @@ SEQUENTIAL = Theorem(
     ),
     assumptions=("draws independent", "looks planned before any draw"),
     family=FAMILY,
+    unsearched="computed exactly, look by look, by the tests of the checker",
     experiments=tuple(
         Experiment(f"p = {p}", partial(verdicts, p=p), SELDOM, batch=1000)
         for p in (0.1, 0.5)

@@ -132,6 +132,7 @@ UNIFORM_MASS = Theorem(
     ),
     assumptions=(CALIBRATION_IID, FITTED_ELSEWHERE),
     family=FAMILY,
+    unsearched="it compares laws; what is promised of such bins is binning-bound",
     experiments=tuple(
         Experiment(
             f"{mode}, {choose}, n = {n}, M = {n_bins}",

@@ -22,6 +22,7 @@ from distfreeuq.references import CLOPPER_PEARSON_1934, TWO_SAMPLES, VOVK_2012
 from distfreeuq.theorems.conformal.estimated_weights import TOY, probs_of
 from distfreeuq.theorems.conformal.known_weights import BASICS
 from distfreeuq.theorems.conformal.split_coverage import FAMILY, covers
+from distfreeuq.theorems.draws import cell_designs
 from distfreeuq.theorems.draws.weight_designs import (
     one_hot,
     random_setting,
@@ -354,6 +355,7 @@ PAC = Theorem(
     ),
     assumptions=(*BASICS, TWO_SAMPLES),
     family=FAMILY,
+    designs=cell_designs.stratified_designs,
     experiments=(
         *(
             Experiment(

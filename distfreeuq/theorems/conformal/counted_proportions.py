@@ -17,6 +17,7 @@ from distfreeuq.conformal.split_sets import split_conformal
 from distfreeuq.references import CHOSEN_ELSEWHERE, EXCHANGEABLE
 from distfreeuq.scenarios.scenario import Domain
 from distfreeuq.theorems.conformal.split_coverage import FAMILY, covers
+from distfreeuq.theorems.draws import procedure_designs
 from distfreeuq.theorems.draws.calibration_draws import covered_by_fits, scenario_rows
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
@@ -87,6 +88,7 @@ COUNTED = Theorem(
     ),
     assumptions=(EXCHANGEABLE, CHOSEN_ELSEWHERE),
     family=FAMILY,
+    designs=procedure_designs.counted_designs,
     experiments=(
         Experiment(
             "public: heavy imbalance, n = 15",

@@ -26,7 +26,12 @@ from distfreeuq.theorems.draws.calibration_draws import scored_draws, simplex_ro
 from distfreeuq.theorems.draws.row_designs import variation_designs
 from distfreeuq.theorems.draws.weight_designs import union_designs
 from distfreeuq.theorems.engine.claims import Claim
-from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
+from distfreeuq.theorems.engine.experiment import (
+    ASYMPTOTIC,
+    Experiment,
+    Theorem,
+    as_event,
+)
 
 TOY: Any = scenarios.three_gaussians()
 WEIGHT, SOURCE, TARGET = TOY.label_weight, TOY.source_prior, TOY.target_prior
@@ -289,6 +294,7 @@ LIMIT = Theorem(
     ),
     assumptions=(*BASICS, "the weights' estimator is consistent"),
     family=FAMILY,
+    unsearched=ASYMPTOTIC,
     experiments=(
         Experiment(
             "public: BBSE, n = m = 500",

@@ -14,6 +14,7 @@ from distfreeuq.label_shift.inference.prior_distance import (
 )
 from distfreeuq.references import FITTED_ELSEWHERE, IID, LABEL_SHIFT, TWO_SAMPLES
 from distfreeuq.theorems.conformal.split_coverage import FAMILY
+from distfreeuq.theorems.draws import shift_error_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
@@ -88,6 +89,7 @@ VARIATION_OF_COUNTS = Theorem(
     ),
     assumptions=(LABEL_SHIFT, IID, TWO_SAMPLES, FITTED_ELSEWHERE),
     family=FAMILY,
+    designs=shift_error_designs.variation_designs,
     experiments=(
         Experiment(
             "three classes, n = m = 200",

@@ -23,6 +23,7 @@ from distfreeuq.references import (
     VOVK_2012,
 )
 from distfreeuq.theorems.conformal.split_coverage import FAMILY, covers
+from distfreeuq.theorems.draws import procedure_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
@@ -150,6 +151,7 @@ COVERAGE = Theorem(
     ),
     assumptions=(GROUP_EXCHANGEABLE, CHOSEN_ELSEWHERE, GROUPS_BY_INPUTS),
     family=FAMILY,
+    designs=procedure_designs.group_designs,
     experiments=tuple(
         Experiment(
             f"public: {procedure}, group {group}",
@@ -201,6 +203,7 @@ PAC = Theorem(
     ),
     assumptions=(NEW_ROW_IID, CHOSEN_ELSEWHERE, GROUPS_BY_INPUTS),
     family=FAMILY,
+    designs=procedure_designs.group_pac_designs,
     experiments=(
         Experiment(
             "public: two groups, n = 400",

@@ -279,6 +279,7 @@ COVERAGE_EXACT = Theorem(
     ),
     assumptions=(*ASSUMPTIONS, "scores are continuous"),
     family=FAMILY,
+    unsearched="an equality, whose lower side label-shift-coverage has designs for",
     experiments=tuple(
         Experiment(
             f"{in_words(name)}, n = {n}, alpha = {alpha}",

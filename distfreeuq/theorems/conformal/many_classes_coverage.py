@@ -26,6 +26,7 @@ from distfreeuq.references import (
     SPLIT_AT_RANDOM,
 )
 from distfreeuq.theorems.conformal.split_coverage import FAMILY, covers
+from distfreeuq.theorems.draws import procedure_designs
 from distfreeuq.theorems.draws.calibration_draws import covered_by_fits, scenario_rows
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
@@ -76,6 +77,7 @@ INTERPOLATED = Theorem(
     statement="P(Y in C(X)) >= 1 - 2 alpha for every weight of the two thresholds.",
     assumptions=(EXCHANGEABLE, CHOSEN_ELSEWHERE),
     family=FAMILY,
+    designs=procedure_designs.interpolated_designs,
     experiments=tuple(
         Experiment(
             f"public: {scenario}, n = {n}",
@@ -111,6 +113,7 @@ CLUSTERED = Theorem(
     ),
     assumptions=(EXCHANGEABLE, CHOSEN_ELSEWHERE, SPLIT_AT_RANDOM),
     family=FAMILY,
+    designs=procedure_designs.cluster_designs,
     experiments=(
         Experiment(
             "public: all rows, fifty classes, n = 200",
@@ -145,6 +148,7 @@ RANK = Theorem(
     ),
     assumptions=(LABEL_SHIFT, CLASS_EXCHANGEABLE, CHOSEN_ELSEWHERE),
     family=FAMILY,
+    designs=procedure_designs.rank_designs,
     experiments=tuple(
         Experiment(
             f"public: three Gaussians, class {label}, share {share}",

@@ -39,7 +39,7 @@ from distfreeuq.theorems.conformal.estimated_weights import (
 from distfreeuq.theorems.conformal.known_weights import BASICS, draw_sets
 from distfreeuq.theorems.conformal.split_coverage import FAMILY, covers
 from distfreeuq.theorems.engine.claims import Claim
-from distfreeuq.theorems.engine.experiment import Experiment, Theorem
+from distfreeuq.theorems.engine.experiment import ASYMPTOTIC, Experiment, Theorem
 
 SPREAD = 0.2 * np.array([[1.0, -0.5, 0.3], [-0.5, 0.5, -0.4], [0.3, -0.4, 1.0]])
 """A covariance of estimated weights; the true ones are (3, 1/3, 5/3)."""
@@ -216,6 +216,7 @@ DIRECTIONAL = Theorem(
     ),
     assumptions=(*BASICS, CLASSES_OVERLAP, TWO_SAMPLES, CLASSES_TOLD_APART),
     family=FAMILY,
+    unsearched=ASYMPTOTIC,
     experiments=(
         Experiment(
             "weights estimated by normal numbers, n = 200",
@@ -280,6 +281,7 @@ DIRECTIONAL_PAC = Theorem(
     ),
     assumptions=(*BASICS, CLASSES_OVERLAP, TWO_SAMPLES, CLASSES_TOLD_APART),
     family=FAMILY,
+    unsearched=ASYMPTOTIC,
     experiments=(
         *(
             Experiment(
@@ -337,6 +339,7 @@ COMBINED = Theorem(
     ),
     assumptions=(*BASICS, CLASSES_OVERLAP, TWO_SAMPLES, CLASSES_TOLD_APART),
     family=FAMILY,
+    unsearched=ASYMPTOTIC,
     experiments=tuple(
         Experiment(
             f"public: BBSE on the same rows, n = m = 400, a share of {share}",

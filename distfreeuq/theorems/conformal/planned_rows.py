@@ -11,6 +11,7 @@ from distfreeuq.conformal.planning.sample_size import plan
 from distfreeuq.conformal.split_sets import split_conformal
 from distfreeuq.references import CHOSEN_ELSEWHERE, NEW_ROW_IID, VOVK_2012
 from distfreeuq.theorems.conformal.split_coverage import FAMILY
+from distfreeuq.theorems.draws import procedure_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
@@ -71,6 +72,7 @@ PLAN = Theorem(
     ),
     assumptions=(NEW_ROW_IID, CHOSEN_ELSEWHERE),
     family=FAMILY,
+    designs=procedure_designs.plan_designs,
     experiments=(
         Experiment("tolerance", partial(enough, confidence=None), _at_least(0.95), 500),
         Experiment(

@@ -33,6 +33,7 @@ from distfreeuq.references import (
     PODKOPAEV_RAMDAS_2021,
     VOVK_2005,
 )
+from distfreeuq.theorems.draws import procedure_designs
 from distfreeuq.theorems.draws.calibration_draws import (
     Rows,
     covered_by_fits,
@@ -337,6 +338,7 @@ COVERAGE_EXACT = Theorem(
     ),
     assumptions=(EXCHANGEABLE, CHOSEN_ELSEWHERE, "scores are continuous"),
     family=FAMILY,
+    designs=procedure_designs.exact_split_designs,
     experiments=(
         Experiment(
             "public: certain classifier, n = 9",
@@ -431,6 +433,7 @@ APS_UNIFORM = Theorem(
     statement="P(score of the true label <= t) = t for every t in [0, 1].",
     assumptions=("the classifier is the Bayes rule", "no two probabilities tie"),
     family=FAMILY,
+    designs=procedure_designs.aps_designs,
     experiments=tuple(
         Experiment(
             name,
@@ -472,6 +475,7 @@ ORACLE_SETS = Theorem(
     ),
     assumptions=("the classifier is the Bayes rule", "no two probabilities tie"),
     family=FAMILY,
+    unsearched="one law for every posterior, which the statement gives",
     experiments=tuple(
         Experiment(
             f"three Gaussians, n = {n}",

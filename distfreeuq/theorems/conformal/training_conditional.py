@@ -140,6 +140,9 @@ BETA = Theorem(
     ),
     assumptions=(NEW_ROW_IID, CHOSEN_ELSEWHERE),
     family=FAMILY,
+    unsearched=(
+        "one law for all continuous scores; pac-coverage has designs with atoms"
+    ),
     experiments=(
         *(
             Experiment(

@@ -21,6 +21,7 @@ from distfreeuq.references import (
 from distfreeuq.theorems.covariate_shift.weighted_fits import ROWS
 from distfreeuq.theorems.covariate_shift.weighted_losses import FAMILY, never
 from distfreeuq.theorems.draws.finite_shift import SAME, FiniteShift
+from distfreeuq.theorems.draws.instance_designs import with_instances
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
 DIFFERS = "an expected score is not the target's loss"
@@ -125,4 +126,4 @@ UNBIASED = Theorem(
     ),
 )
 
-THEOREMS = (UNBIASED,)
+THEOREMS = (with_instances(UNBIASED),)

@@ -20,6 +20,7 @@ from distfreeuq.references import (
 )
 from distfreeuq.theorems.covariate_shift.weighted_fits import FOUR_POINTS
 from distfreeuq.theorems.covariate_shift.weighted_losses import FAMILY
+from distfreeuq.theorems.draws import shift_error_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
@@ -95,6 +96,7 @@ DECISION_ERROR = Theorem(
         TRUE_BOUNDED_RATIO,
     ),
     family=FAMILY,
+    designs=shift_error_designs.decision_designs,
     experiments=(
         Experiment(
             "four points, n = 60", partial(bound_of_decisions, n=60), HOLDS, batch=25

@@ -21,7 +21,12 @@ from distfreeuq.theorems.covariate_shift.weighted_losses import FAMILY, never
 from distfreeuq.theorems.draws.finite_shift import SAME
 from distfreeuq.theorems.draws.instance_designs import with_instances
 from distfreeuq.theorems.engine.claims import Claim
-from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
+from distfreeuq.theorems.engine.experiment import (
+    ASYMPTOTIC,
+    Experiment,
+    Theorem,
+    as_event,
+)
 
 # --------------------------------------------------------------- ratios by Bayes' rule
 
@@ -231,6 +236,7 @@ NEIGHBOURS = Theorem(
     ),
     assumptions=(TWO_SAMPLES, "no two distances tie"),
     family=FAMILY,
+    unsearched="an equality for any law, of n and k alone",
     experiments=(
         Experiment(
             "one feature", partial(neighbours, d=1), (OF_ROWS, OF_NEW), batch=500
@@ -354,6 +360,7 @@ AUC = Theorem(
         "no shift",
     ),
     family=FAMILY,
+    unsearched=ASYMPTOTIC,
     experiments=(
         Experiment(
             "logistic regression, cross-fitted, no shift",
@@ -452,6 +459,7 @@ COEFFICIENTS = Theorem(
     ),
     assumptions=(TWO_SAMPLES, "log q(x)/p(x) is linear in the features"),
     family=FAMILY,
+    unsearched=ASYMPTOTIC,
     experiments=(
         Experiment("public: two features", coefficient_tests, LEVELS, batch=100),
     ),
@@ -465,4 +473,10 @@ COEFFICIENTS = Theorem(
     ),
 )
 
-THEOREMS = (BAYES, with_instances(CONDITIONING), NEIGHBOURS, AUC, COEFFICIENTS)
+THEOREMS = (
+    with_instances(BAYES),
+    with_instances(CONDITIONING),
+    NEIGHBOURS,
+    AUC,
+    COEFFICIENTS,
+)

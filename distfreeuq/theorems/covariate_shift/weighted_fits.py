@@ -20,7 +20,7 @@ from distfreeuq.theorems.covariate_shift.weighted_losses import (
 )
 from distfreeuq.theorems.draws.finite_shift import FiniteShift
 from distfreeuq.theorems.engine.claims import Claim
-from distfreeuq.theorems.engine.experiment import Experiment, Theorem
+from distfreeuq.theorems.engine.experiment import ASYMPTOTIC, Experiment, Theorem
 
 ROWS = "rows i.i.d., none of which the classifier was fitted on"
 # over-confident at points of which the target has more
@@ -95,6 +95,7 @@ TEMPERATURE = Theorem(
     ),
     assumptions=(COVARIATE_SHIFT, INPUTS_OVERLAP, TRUE_RATIO_TO_SCALE, ROWS),
     family=FAMILY,
+    unsearched=ASYMPTOTIC,
     experiments=(
         Experiment(
             "public: four points, n = 500",
@@ -183,6 +184,7 @@ TERMS = Theorem(
         ROWS,
     ),
     family=FAMILY,
+    unsearched=ASYMPTOTIC,
     experiments=(
         Experiment(
             "public: the exact discriminator, n = 4000 and 2000",

@@ -19,6 +19,7 @@ from distfreeuq.references import (
     TRUE_DENSITY_RATIO,
     TRUE_RATIO_TO_SCALE,
 )
+from distfreeuq.theorems.draws import shift_error_designs
 from distfreeuq.theorems.draws.finite_shift import (
     SAME,
     FiniteShift,
@@ -121,6 +122,7 @@ WEIGHTED_LOSS = Theorem(
     statement="E_p[w l] = E_q[l] for every loss l; with l = 1, E_p[w] = 1.",
     assumptions=(COVARIATE_SHIFT, INPUTS_OVERLAP, TRUE_DENSITY_RATIO),
     family=FAMILY,
+    designs=shift_error_designs.weighted_loss_designs,
     experiments=(
         Experiment(
             "three points",

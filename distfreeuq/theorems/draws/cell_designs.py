@@ -13,9 +13,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq.bounds import unchecked
+from distfreeuq.bounds.unchecked import stratified_chernoff
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.inference.finite_sample_regions import exact_region
 from distfreeuq.theorems.draws.weight_draws import of_counts
@@ -26,7 +28,11 @@ KNOWN = 10**10
 """Rows of the sample that is as good as known: its ends are within 3e-5 of it."""
 _NEGLIGIBLE = 1e-13
 
+_BESIDE = 1e-4
+"""Distance of a share from an end; samples as good as known are within 3e-5."""
+
 Region = Callable[[Confusion, float], Any]
+LabelledRegion = Callable[[Confusion, float, Any], Any]
 
 
 def compositions(total: int, cells: int) -> Iterator[tuple[int, ...]]:
@@ -162,4 +168,92 @@ def known_sample_designs(
         {"source rows": rows, "delta": delta, "column": column, "share": share},
         Claim("missed", at_most=min(1.0, k * each)),
         probability=partial(miss_of_source_cells, rows, delta, column, share, region),
+    )
+
+
+# ------------------------------------------------------- labels of some target rows
+
+
+def miss_of_label_shares(
+    rows: int, delta: float, share: float, region: LabelledRegion = exact_region
+) -> float:
+    """Return P(region misses w) where both samples are known and `rows` have labels.
+
+    Two classes that are always told apart, half of the source each; the second has this
+    `share` of the target. All noise is that of the labels' counts.
+    """
+    target = np.array([1.0 - share, share])
+    confusion = of_counts(
+        shares_as_counts(0.5 * np.eye(2)), shares_as_counts(target[None])[0]
+    )
+    hits = np.arange(rows + 1)
+    held = [
+        region(confusion, delta, np.array([rows - h, h])).contains(2.0 * target)
+        for h in hits
+    ]
+    return float(stats.binom.pmf(hits, rows, share) @ ~np.array(held))
+
+
+def label_share_designs(
+    generator: np.random.Generator, *, region: LabelledRegion = exact_region
+) -> Design:
+    """Return labelled rows and a share just outside the ends of some sample.
+
+    With two classes there are K^2 + 3 K = 10 intervals; of those of the labels' counts
+    either two miss, or none.
+    """
+    delta = float(generator.choice([0.05, 0.2, 0.5, 0.9]))
+    each, rows = delta / 10.0, int(generator.integers(1, 200))
+    low, high = unchecked.clopper_pearson(int(generator.integers(rows + 1)), rows, each)
+    near = float(low) - _BESIDE if generator.random() < 0.5 else float(high) + _BESIDE
+    settings: dict[str, Any] = {
+        "rows": rows,
+        "delta": delta,
+        "share": min(max(near, 0.0), 1.0),
+    }
+    return Design(
+        settings,
+        Claim("missed", at_most=each),
+        probability=partial(miss_of_label_shares, region=region, **settings),
+    )
+
+
+# ------------------------------------------------------------------- stratified means
+
+
+def stratified_share_is_small(
+    *,
+    counts: tuple[int, ...],
+    prior: FloatArray,
+    rates: FloatArray,
+    delta: float,
+    factor: float = 1.0,
+) -> float:
+    """Return P(sum_k q_k (hits of class k) / n_k <= `stratified_chernoff`'s share)."""
+    alpha = float(prior @ rates)
+    n = np.array(counts)
+    limit = factor * stratified_chernoff(alpha, float((prior / n).max()), delta)
+    means, masses = np.zeros(1), np.ones(1)
+    for size, q, rate in zip(counts, prior, rates, strict=True):
+        hits = np.arange(size + 1)
+        means = np.add.outer(means, q * hits / size).ravel()
+        masses = np.outer(masses, stats.binom.pmf(hits, size, rate)).ravel()
+    return float(masses[means <= limit + 1e-12].sum())
+
+
+def stratified_designs(
+    generator: np.random.Generator, *, factor: float = 1.0
+) -> Design:
+    """Return up to three classes, their rows, proportions and rates of misses."""
+    k = int(generator.integers(1, 4))
+    settings: dict[str, Any] = {
+        "counts": tuple(int(10.0 ** generator.uniform(0.0, 1.8)) for _ in range(k)),
+        "prior": generator.dirichlet(np.ones(k)),
+        "rates": generator.beta(0.5, 1.5, k) * 0.98 + 0.01,
+        "delta": float(generator.choice([0.01, 0.1, 0.3, 0.6])),
+    }
+    return Design(
+        settings,
+        Claim("below", at_most=settings["delta"]),
+        probability=partial(stratified_share_is_small, factor=factor, **settings),
     )

@@ -15,9 +15,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from distfreeuq import metrics
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
+from distfreeuq.conformal.evaluation.dependent_rows import coverage_by_block
 from distfreeuq.metrics.band_results import ReliabilityBand
 from distfreeuq.metrics.squared_intervals import error_within
 from distfreeuq.theorems.engine.claims import Claim
@@ -210,4 +212,169 @@ def l2_designs(
         settings,
         Claim("the interval holds the error", at_least=level),
         probability=partial(error_held, budget=budget, **settings),
+    )
+
+
+# ------------------------------------------------------- weighted rows, debiased errors
+
+
+def weighted_bins_hold(
+    *,
+    confidence: FloatArray,
+    weights: FloatArray,
+    truth: FloatArray,
+    edges: FloatArray,
+    level: float,
+    counted: bool = False,
+) -> float:
+    """Return P(intervals of all bins hold the weighted accuracies), given the inputs.
+
+    Broken: with `counted` the rows of an interval are counted, whatever they weigh.
+    """
+    cells = cells_of(confidence, edges)
+    sums = np.bincount(cells, weights)
+    target = np.bincount(cells, weights * truth) / np.where(sums > 0.0, sums, 1.0)
+    pairs = np.unique(np.column_stack([cells, weights]), axis=0, return_inverse=True)[1]
+    groups = [np.flatnonzero(pairs.ravel() == one) for one in range(pairs.max() + 1)]
+    held = 0.0
+    for mass, hits in outcomes(groups, truth):
+        table = metrics.reliability(
+            confidence, hits, scheme=edges, sample_weight=weights, level=level
+        )
+        low, high = table.low, table.high
+        if counted:
+            counts = np.bincount(cells, minlength=low.size)
+            radius = np.sqrt(0.5 * np.log(2.0 * low.size / (1.0 - level)) / counts)
+            low, high = table.accuracy - radius, table.accuracy + radius
+        holds = (low - 1e-12 <= target) & (target <= high + 1e-12)
+        held += mass * bool(holds[sums > 0.0].all())
+    return held
+
+
+def weighted_bin_designs(
+    generator: np.random.Generator, *, counted: bool = False
+) -> Design:
+    """Return rows of few different weights in up to three bins."""
+    sizes = random_sizes(generator, 3)
+    n_bins = int(generator.integers(1, sizes.size + 1))
+    edges = np.linspace(0.0, 1.0, n_bins + 1)
+    which = np.repeat(np.arange(sizes.size) % n_bins, sizes)
+    confidence = (which + 0.5) / n_bins
+    weights = np.repeat(10.0 ** generator.uniform(-2.0, 2.0, sizes.size), sizes)
+    truth = np.repeat(generator.beta(0.5, 0.5, sizes.size), sizes)
+    if generator.random() < 0.5:  # certain, but for the heaviest rows
+        truth = np.where(weights == weights.max(), truth, np.round(truth))
+    settings: dict[str, Any] = {
+        "confidence": confidence,
+        "weights": weights,
+        "truth": truth,
+        "edges": edges,
+        "level": float(generator.choice(LEVELS)),
+    }
+    return Design(
+        settings,
+        Claim("all bins hold", at_least=settings["level"]),
+        probability=partial(weighted_bins_hold, counted=counted, **settings),
+    )
+
+
+def debiased_mean_is_off(
+    *, confidence: FloatArray, truth: FloatArray, debiased: bool = True
+) -> float:
+    """Return 1 if the mean of the debiased squared error is not the error; else 0.
+
+    Rows of a bin have one confidence and one frequency, so that numbers of rows may be
+    given.
+    """
+    error = float(np.square(confidence - truth).mean())
+    groups = [np.flatnonzero(confidence == one) for one in np.unique(confidence)]
+    probs = np.column_stack([confidence, 1.0 - confidence])
+    mean = 0.0
+    for mass, hits in outcomes(groups, truth):
+        found = metrics.debiased_ece(probs, 1 - hits, n_bins=10, squared=True)
+        if not debiased:
+            found = sum(
+                g.size * float((confidence[g] - hits[g]).mean()) ** 2 for g in groups
+            ) / float(truth.size)
+        mean += mass * found
+    return float(abs(mean - error) > 1e-9)
+
+
+def debiased_designs(
+    generator: np.random.Generator, *, debiased: bool = True
+) -> Design:
+    """Return up to four bins of two rows or more."""
+    sizes = np.maximum(random_sizes(generator, 4), 2)
+    several = 0.5 + (generator.permutation(5)[: sizes.size] + 0.7) / 10.0
+    settings: dict[str, Any] = {
+        "confidence": np.repeat(several, sizes),
+        "truth": np.repeat(generator.random(sizes.size), sizes),
+    }
+    return Design(
+        settings,
+        Claim("its mean is another", at_most=0.0),
+        probability=partial(debiased_mean_is_off, debiased=debiased, **settings),
+    )
+
+
+# ----------------------------------------------------------------------------- blocks
+
+
+def block_counts(n_blocks: int, kinds: int) -> FloatMatrix:
+    """Return all numbers of blocks (N, kinds) of so many kinds."""
+    return np.array(
+        [c for c in product(range(n_blocks + 1), repeat=kinds) if sum(c) == n_blocks],
+        dtype=np.float64,
+    )
+
+
+def blocks_hold(
+    *,
+    covered: IntArray,
+    rows: IntArray,
+    law: FloatArray,
+    n_blocks: int,
+    level: float,
+    singly: bool = False,
+) -> float:
+    """Return P(the interval holds the coverage of a random row of a random block).
+
+    A block is of a kind j with probability law[j], and has covered[j] of rows[j] rows
+    covered. All samples of blocks are strata of one table. Broken: rows `singly`.
+    """
+    counts = block_counts(n_blocks, law.size)
+    logs = special.gammaln(n_blocks + 1.0) - special.gammaln(counts + 1.0).sum(axis=1)
+    masses = np.exp(logs + special.xlogy(counts, law).sum(axis=1))
+    kinds = np.tile(np.arange(law.size), len(counts))
+    of_sample = np.repeat(np.arange(len(counts)), law.size)
+    repeats = counts.ravel().astype(np.int64)
+    kinds, of_sample = np.repeat(kinds, repeats), np.repeat(of_sample, repeats)
+    size = rows[kinds]
+    start = np.repeat(np.cumsum(size) - size, size)
+    held = np.arange(size.sum()) - start < np.repeat(covered[kinds], size)
+    blocks = np.arange(held.size) if singly else np.repeat(np.arange(size.size), size)
+    strata = np.repeat(of_sample, size)
+    low, high = coverage_by_block(held, blocks, [(strata, len(counts))], level)[:, 2:].T
+    truth = float(law @ (covered / rows))
+    return float(masses @ ((low <= truth + 1e-12) & (truth - 1e-12 <= high)))
+
+
+def block_designs(generator: np.random.Generator, *, singly: bool = False) -> Design:
+    """Return up to three kinds of blocks, of few or many rows."""
+    kinds = int(generator.integers(2, 4))
+    rows = generator.integers(1, 6, size=kinds)
+    covered = np.array([int(generator.integers(0, r + 1)) for r in rows])
+    if generator.random() < 0.5:  # all or none
+        covered = np.where(np.arange(kinds) % 2, rows, 0)
+    settings: dict[str, Any] = {
+        "covered": covered,
+        "rows": rows,
+        "law": generator.dirichlet(np.full(kinds, float(generator.choice([0.3, 1.0])))),
+        "n_blocks": int(generator.integers(1, 41 if kinds == 2 else 13)),
+        "level": float(generator.choice(LEVELS)),
+    }
+    return Design(
+        settings,
+        Claim("held", at_least=settings["level"]),
+        probability=partial(blocks_hold, singly=singly, **settings),
     )

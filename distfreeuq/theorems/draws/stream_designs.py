@@ -13,8 +13,10 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq.monitoring.risk.risk_tracking import risk_monitor
 from distfreeuq.monitoring.running_means import log_evidence_above
 from distfreeuq.monitoring.streams.line_p_values import join_line
 from distfreeuq.monitoring.streams.shift_monitoring import shift_monitor
@@ -192,4 +194,83 @@ def mean_designs(generator: np.random.Generator, *, factor: float = 1.0) -> Desi
         settings,
         Claim("outside", at_most=min(1.0, settings["alpha"] + ROUNDING)),
         probability=partial(ever_outside, factor=factor, **settings),
+    )
+
+
+# ------------------------------------------------------------------------------- risks
+
+
+def limit_of_source(errors: int, rows: int, tolerance: float, alpha: float) -> float:
+    """Return what a monitor lets the running risk be, after errors of the source."""
+    labels = np.zeros(rows, dtype=np.int64)
+    predicted = (np.arange(rows) < errors) * 1
+    monitor = risk_monitor(predicted, labels, tolerance=tolerance, alpha=alpha)
+    return float(monitor.limit)
+
+
+def ever_risky(
+    *,
+    risk: float,
+    first: float,
+    change: int,
+    rows: int,
+    n: int,
+    tolerance: float,
+    alpha: float,
+    bounded: bool = True,
+) -> float:
+    """Return P(alarm) though the running risk is never above risk + tolerance.
+
+    It is `first` in `change` rows of the stream, and then as large as it may be for the
+    mean to keep that limit at the end. Errors of both samples are summed over. Broken:
+    the stream is compared with the source's share of errors, which is not `bounded`.
+    """
+    most = risk + tolerance
+    second = min(1.0, (n * most - change * first) / (n - change))
+    alarms = 0.0
+    masses = stats.binom.pmf(np.arange(rows + 1), rows, risk)
+    for errors in np.flatnonzero(masses > 1e-10).tolist():
+        limit = errors / rows + tolerance
+        if bounded:
+            limit = limit_of_source(errors, rows, tolerance, alpha)
+        if limit < 1.0:
+            found = _ever_above(limit, first, second, change, n, 0.5 * alpha)
+            alarms += float(masses[errors]) * found
+    return alarms
+
+
+def _ever_above(
+    limit: float, first: float, second: float, change: int, n: int, alpha: float
+) -> float:
+    """Return P(there is ever evidence that the running mean is above the limit)."""
+    inside, outside = np.ones(1), 0.0
+    for row in range(1, n + 1):
+        mean = first if row <= change else second
+        inside = np.append(inside * (1.0 - mean), 0.0) + np.append(0.0, inside * mean)
+        evidence = log_evidence_above(np.arange(row + 1.0), 0.0, row, limit, True)
+        beyond = evidence >= -math.log(alpha)
+        outside += float(inside[beyond].sum())
+        inside[beyond] = 0.0
+    return outside
+
+
+def risk_designs(generator: np.random.Generator, *, bounded: bool = True) -> Design:
+    """Return a source of few rows, and a stream whose risk may rise late."""
+    n = int(generator.choice([5, 30, 120]))
+    risk = float(np.round(generator.beta(0.5, 1.0), 4))
+    tolerance = float(generator.choice([0.0, 0.0, 0.05]))
+    tolerance = min(tolerance, 1.0 - risk)
+    settings: dict[str, Any] = {
+        "risk": risk,
+        "first": float((risk + tolerance) * generator.choice([0.0, 0.5, 1.0])),
+        "change": int(generator.integers(n)),
+        "rows": int(generator.choice([1, 5, 25])),
+        "n": n,
+        "tolerance": tolerance,
+        "alpha": float(np.round(generator.uniform(0.01, 0.9), 3)),
+    }
+    return Design(
+        settings,
+        Claim("alarm", at_most=settings["alpha"]),
+        probability=partial(ever_risky, bounded=bounded, **settings),
     )

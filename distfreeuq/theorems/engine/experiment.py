@@ -24,6 +24,9 @@ Draw = Callable[[np.random.Generator, int], Mapping[str, BoolArray]]
 # How far a mean of numbers in [0, 1] may be outside, computed in floats.
 _ROUNDING = 1e-9
 
+ASYMPTOTIC = "it claims nothing of a sample size"
+"""Why what holds in the limit has no designs: none of them could contradict it."""
+
 _KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
@@ -120,6 +123,8 @@ class Theorem:
     designs : callable, optional
         ``designs(generator)`` returns a random `Design` in which the theorem must hold;
         `search` looks among them for one in which it does not.
+    unsearched : str, default ""
+        Why there are none, for a reader who wonders.
 
     Examples
     --------
@@ -167,6 +172,7 @@ class Theorem:
     controls: tuple[Experiment, ...] = ()
     family: str = "own"
     designs: Designs | None = None
+    unsearched: str = ""
 
     def __post_init__(self) -> None:
         """Reject what could not be looked up, or reproduced."""
@@ -175,7 +181,7 @@ class Theorem:
             args.invalid(
                 "name", "lower-case words joined by hyphens", describe(self.name)
             )
-        for field in ("title", "reference", "statement", "family"):
+        for field in ("title", "reference", "statement", "family", "unsearched"):
             if not isinstance(getattr(self, field), str):
                 args.invalid(field, "a text", describe(getattr(self, field)))
         for field, kind in (
@@ -187,6 +193,8 @@ class Theorem:
             object.__setattr__(self, field, entries)
         if self.designs is not None and not callable(self.designs):
             args.invalid("designs", "a function, or None", describe(self.designs))
+        if self.designs is not None and self.unsearched:
+            args.invalid("unsearched", "empty where there are designs", "a text")
         if not self.experiments:
             args.invalid("experiments", "at least one Experiment", "none")
         names = [one.name for one in (*self.experiments, *self.controls)]

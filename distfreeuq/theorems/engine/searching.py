@@ -95,7 +95,10 @@ def search(
         args.invalid("name", "a name or a Theorem", describe(name))
     theorem = registry.find(args, "name", name)
     if theorem.designs is None:
-        args.invalid("name", "a theorem that declares designs", repr(theorem.name))
+        got = repr(theorem.name)
+        if theorem.unsearched:
+            got += f", which has none: {theorem.unsearched}"
+        args.invalid("name", "a theorem that declares designs", got)
     budget = args.number(budget, "budget", "a positive number", low=0.0, open_ends=True)
     if n_designs is not None:
         n_designs = args.count(n_designs, "n_designs", low=1)

@@ -28,7 +28,7 @@ from distfreeuq.monitoring.performance.unlabelled_target import target_performan
 from distfreeuq.references import IID, LABEL_SHIFT, TWO_SAMPLES
 from distfreeuq.theorems.draws import performance_designs
 from distfreeuq.theorems.engine.claims import Claim
-from distfreeuq.theorems.engine.experiment import Experiment, Theorem
+from distfreeuq.theorems.engine.experiment import ASYMPTOTIC, Experiment, Theorem
 from distfreeuq.theorems.label_shift.weight_estimates import FAMILY
 
 P, Q = np.array([0.5, 0.3, 0.2]), np.array([0.15, 0.25, 0.6])
@@ -187,6 +187,7 @@ LIMIT = Theorem(
     ),
     assumptions=(LABEL_SHIFT, TWO_SAMPLES),
     family=FAMILY,
+    unsearched=ASYMPTOTIC,
     experiments=(
         Experiment(
             "accuracy, three classes, n = m = 1000",
@@ -292,6 +293,7 @@ RECALL = Theorem(
     ),
     assumptions=(LABEL_SHIFT, IID),
     family=FAMILY,
+    designs=performance_designs.recall_designs,
     experiments=(
         Experiment(
             "n = 50", partial(recalled, n=50, delta=0.2, of=0.7), _holds(0.8, 0.03)
@@ -318,6 +320,7 @@ LABELLED = Theorem(
     ),
     assumptions=(LABEL_SHIFT, TWO_SAMPLES, AT_RANDOM),
     family=FAMILY,
+    designs=performance_designs.labelled_designs,
     experiments=(
         Experiment(
             "asymptotic, 100 of 400 labels",

@@ -33,7 +33,7 @@ from distfreeuq.theorems.draws.weight_draws import (
     within,
 )
 from distfreeuq.theorems.engine.claims import Claim
-from distfreeuq.theorems.engine.experiment import Experiment, Theorem
+from distfreeuq.theorems.engine.experiment import ASYMPTOTIC, Experiment, Theorem
 from distfreeuq.theorems.label_shift.weight_estimates import ASSUMPTIONS, FAMILY
 
 ALPHA = 0.1
@@ -227,6 +227,7 @@ CONSISTENCY = Theorem(
     ),
     assumptions=(*ASSUMPTIONS, CALIBRATED_OR_BCTS, TOLD_APART),
     family=FAMILY,
+    unsearched=ASYMPTOTIC,
     experiments=tuple(
         Experiment(
             name,
@@ -277,6 +278,7 @@ INTERVALS = Theorem(
     ),
     assumptions=(*ASSUMPTIONS, CALIBRATED_OR_BCTS, TOLD_APART),
     family=FAMILY,
+    unsearched=ASYMPTOTIC,
     experiments=(
         *(
             Experiment(

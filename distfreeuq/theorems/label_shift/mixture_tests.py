@@ -11,7 +11,7 @@ from distfreeuq.label_shift.inference.goodness_of_fit import compare_with_mixtur
 from distfreeuq.label_shift.output_cells import OutputCells
 from distfreeuq.references import CLASSES_OVERLAP, LABEL_SHIFT, TWO_SAMPLES
 from distfreeuq.theorems.engine.claims import Claim
-from distfreeuq.theorems.engine.experiment import Experiment, Theorem
+from distfreeuq.theorems.engine.experiment import ASYMPTOTIC, Experiment, Theorem
 from distfreeuq.theorems.label_shift.weight_estimates import FAMILY
 
 P, Q = (0.5, 0.3, 0.2), (0.15, 0.25, 0.6)
@@ -76,6 +76,7 @@ FIT = Theorem(
     ),
     assumptions=(LABEL_SHIFT, CLASSES_OVERLAP, TWO_SAMPLES),
     family=FAMILY,
+    unsearched=ASYMPTOTIC,
     experiments=(
         Experiment("n = m = 400", partial(p_values, n=400, m=400), LEVELS, batch=100),
         Experiment(

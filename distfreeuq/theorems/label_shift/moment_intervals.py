@@ -24,7 +24,7 @@ from distfreeuq.theorems.draws.weight_draws import (
     within,
 )
 from distfreeuq.theorems.engine.claims import Claim
-from distfreeuq.theorems.engine.experiment import Experiment, Theorem
+from distfreeuq.theorems.engine.experiment import ASYMPTOTIC, Experiment, Theorem
 from distfreeuq.theorems.label_shift.weight_estimates import ASSUMPTIONS, FAMILY
 
 ALPHA = 0.1
@@ -141,6 +141,7 @@ INTERVALS = Theorem(
     ),
     assumptions=(*ASSUMPTIONS, CLASSES_TOLD_APART),
     family=FAMILY,
+    unsearched=ASYMPTOTIC,
     experiments=(
         Experiment(
             "public function, n = m = 1000",
@@ -207,6 +208,7 @@ CALIBRATION_TEST = Theorem(
     ),
     assumptions=(*ASSUMPTIONS, f"after the scaling {CALIBRATED}"),
     family=FAMILY,
+    unsearched=ASYMPTOTIC,
     experiments=tuple(
         Experiment(
             f"{name.upper()}, n = {n}, m = {m}",

@@ -32,7 +32,7 @@ from distfreeuq.theorems.draws.weight_draws import (
     true_weight,
 )
 from distfreeuq.theorems.engine.claims import Claim
-from distfreeuq.theorems.engine.experiment import Experiment, Theorem
+from distfreeuq.theorems.engine.experiment import ASYMPTOTIC, Experiment, Theorem
 
 FAMILY = "label shift"
 ASSUMPTIONS = (LABEL_SHIFT, CLASSES_OVERLAP, TWO_SAMPLES, FITTED_ELSEWHERE)
@@ -106,6 +106,7 @@ CONSISTENCY = Theorem(
     ),
     assumptions=(*ASSUMPTIONS, INVERTIBLE),
     family=FAMILY,
+    unsearched=ASYMPTOTIC,
     experiments=(
         *(
             Experiment(

@@ -42,7 +42,7 @@ from distfreeuq.theorems.draws.weight_draws import (
     within,
 )
 from distfreeuq.theorems.engine.claims import Claim
-from distfreeuq.theorems.engine.experiment import Experiment, Theorem
+from distfreeuq.theorems.engine.experiment import ASYMPTOTIC, Experiment, Theorem
 from distfreeuq.theorems.label_shift.weight_estimates import (
     ASSUMPTIONS,
     FAMILY,
@@ -333,6 +333,7 @@ INTERVALS = Theorem(
     ),
     assumptions=(*ASSUMPTIONS, INVERTIBLE),
     family=FAMILY,
+    unsearched=ASYMPTOTIC,
     experiments=(
         *(
             Experiment(
@@ -407,6 +408,7 @@ ANDERSON_RUBIN = Theorem(
     ),
     assumptions=ASSUMPTIONS,
     family=FAMILY,
+    unsearched=ASYMPTOTIC,
     experiments=(
         *(
             Experiment(

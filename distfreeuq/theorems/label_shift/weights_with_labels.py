@@ -13,6 +13,7 @@ from distfreeuq.label_shift.inference.moments.counted_moments import moments_of_
 from distfreeuq.label_shift.inference.score_intervals import score_ends
 from distfreeuq.label_shift.labelled_shares import weigh_labels
 from distfreeuq.references import LABELLED_AT_RANDOM
+from distfreeuq.theorems.draws import cell_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 from distfreeuq.theorems.label_shift.carried_losses import A, P, Q, rows
@@ -105,6 +106,7 @@ COMBINED = Theorem(
     ),
     assumptions=(*ASSUMPTIONS, LABELLED_AT_RANDOM),
     family=FAMILY,
+    designs=cell_designs.label_share_designs,
     experiments=(
         *(
             Experiment(

@@ -14,6 +14,7 @@ from distfreeuq.references import (
     PREDICTED_FIRST,
     SOURCE_IID_ELSEWHERE,
 )
+from distfreeuq.theorems.draws import stream_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
@@ -92,6 +93,7 @@ RISKS = Theorem(
     ),
     assumptions=(SOURCE_IID_ELSEWHERE, PREDICTED_FIRST),
     family="streams",
+    designs=stream_designs.risk_designs,
     experiments=(
         Experiment("errors", alarmed, FEW, 500),
         Experiment("Brier scores", partial(alarmed, loss="brier"), FEW, 300),

@@ -15,7 +15,7 @@ from distfreeuq.calibration.temperature import temperature_scaling
 from distfreeuq.calibration.vector import vector_scaling
 from distfreeuq.references import IID
 from distfreeuq.theorems.engine.claims import Claim
-from distfreeuq.theorems.engine.experiment import Experiment, Theorem
+from distfreeuq.theorems.engine.experiment import ASYMPTOTIC, Experiment, Theorem
 from distfreeuq.theorems.scaling.excess_risk import FAMILY, N_CLASSES, population
 
 LEVEL = 0.95
@@ -147,6 +147,7 @@ INTERVALS = Theorem(
     ),
     assumptions=(IID, "weights do not depend on labels given the rows"),
     family=FAMILY,
+    unsearched=ASYMPTOTIC,
     experiments=(
         Experiment(
             "one temperature, none is right, n = 4000",

@@ -80,6 +80,7 @@ SAMPLE_SIZE = Theorem(
         "maximum likelihood over |a| <= R, any b",
     ),
     family=FAMILY,
+    unsearched="a construction: the statement fixes its laws",
     experiments=(
         Experiment(
             "n = 100",
@@ -179,6 +180,7 @@ LABEL_NOISE = Theorem(
     ),
     assumptions=("x is +1 or -1", "p_+, p_- and p_test below 1/2"),
     family=FAMILY,
+    unsearched="a construction: the statement fixes its laws",
     experiments=(
         Experiment(
             "public: noise 0.3 and 0.1, n = 1000",

@@ -9,6 +9,7 @@ import numpy as np
 from distfreeuq._base.array_types import BoolArray
 from distfreeuq.calibration.probability_maps.venn_prediction import venn_abers
 from distfreeuq.references import EXCHANGEABLE, FITTED_ELSEWHERE, VOVK_2015
+from distfreeuq.theorems.draws.instance_designs import with_instances
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 from distfreeuq.theorems.scaling.excess_risk import FAMILY
@@ -93,4 +94,4 @@ VENN_ABERS = Theorem(
     ),
 )
 
-THEOREMS = (VENN_ABERS,)
+THEOREMS = (with_instances(VENN_ABERS),)
