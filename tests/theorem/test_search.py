@@ -27,15 +27,17 @@ from distfreeuq.theorems.draws import (
     interval_designs,
     outcome_designs,
     pac_designs,
-    performance_designs,
     procedure_designs,
     row_designs,
     scaling_designs,
     score_bin_designs,
     set_designs,
-    shift_error_designs,
     stream_designs,
     weight_designs,
+)
+from distfreeuq.theorems.draws.on_target import (
+    performance_designs,
+    shift_error_designs,
 )
 from distfreeuq.theorems.engine import command, searching
 from distfreeuq.theorems.engine.experiment import ASYMPTOTIC

@@ -14,7 +14,7 @@ from distfreeuq.label_shift.inference.prior_distance import (
 )
 from distfreeuq.references import FITTED_ELSEWHERE, IID, LABEL_SHIFT, TWO_SAMPLES
 from distfreeuq.theorems.conformal.split_coverage import FAMILY
-from distfreeuq.theorems.draws import shift_error_designs
+from distfreeuq.theorems.draws.on_target import shift_error_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 

@@ -20,7 +20,7 @@ from distfreeuq.references import (
 )
 from distfreeuq.theorems.covariate_shift.weighted_fits import FOUR_POINTS
 from distfreeuq.theorems.covariate_shift.weighted_losses import FAMILY
-from distfreeuq.theorems.draws import shift_error_designs
+from distfreeuq.theorems.draws.on_target import shift_error_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 

@@ -19,7 +19,6 @@ from distfreeuq.references import (
     TRUE_DENSITY_RATIO,
     TRUE_RATIO_TO_SCALE,
 )
-from distfreeuq.theorems.draws import shift_error_designs
 from distfreeuq.theorems.draws.finite_shift import (
     SAME,
     FiniteShift,
@@ -28,6 +27,7 @@ from distfreeuq.theorems.draws.finite_shift import (
     merged,
 )
 from distfreeuq.theorems.draws.instance_designs import with_instances
+from distfreeuq.theorems.draws.on_target import shift_error_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem, as_event
 

@@ -26,7 +26,7 @@ from distfreeuq.monitoring.performance.mean_intervals import (
 from distfreeuq.monitoring.performance.target_means import EstimatedPriors, GivenPriors
 from distfreeuq.monitoring.performance.unlabelled_target import target_performance
 from distfreeuq.references import IID, LABEL_SHIFT, TWO_SAMPLES
-from distfreeuq.theorems.draws import performance_designs
+from distfreeuq.theorems.draws.on_target import performance_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import ASYMPTOTIC, Experiment, Theorem
 from distfreeuq.theorems.label_shift.weight_estimates import FAMILY

@@ -1,0 +1,1 @@
+"""Designs for what is said of the target: performance, proportions, decisions."""
