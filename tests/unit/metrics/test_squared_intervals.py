@@ -55,6 +55,12 @@ def test_the_budget_holds_for_three_binomials(n, q, alpha):
     assert masses[sums > deviation_budget(3, alpha)].sum() <= alpha
 
 
+def test_the_budget_of_three_bins_by_hand():
+    """Each bin adds log 2, and their excesses have a gamma law."""
+    x = deviation_budget(3, 0.1) - 3.0 * np.log(2.0)
+    assert np.exp(-x) * (1.0 + x + x**2 / 2.0) == pytest.approx(0.1)
+
+
 def test_one_bin_by_hand():
     # all frequencies with n kl <= log 2 + log(1 / alpha): a bracket on either side
     n, k, c, alpha = 50.0, 10.0, 0.7, 0.05

@@ -158,8 +158,33 @@ def test_levels_and_notes_of_performance():
     assert result.notes == (
         "The source has no rows of class 2: nothing bounds their part in the target, "
         "and finite-sample intervals say little.",
-        "Labels of 20 target rows are used, but in recalls, precisions and the ECE.",
+        "Labels of 20 target rows are used, but in recalls, balanced accuracy, "
+        "precisions and the ECE.",
     )
+
+
+def test_what_the_note_names_is_made_without_the_labels():
+    some = np.where(np.arange(len(TARGET)) < 20, LABELS[: len(TARGET)], np.nan)
+    names = ("accuracy", "brier", "nll", "confusion")
+    untouched = ("recall", "balanced_accuracy", "precision", "ece")
+    shift = dfu.bbse(PROBS, LABELS, TARGET)
+    plain, labelled = (
+        dfu.target_performance(
+            PROBS,
+            LABELS,
+            TARGET,
+            shift=shift,
+            metrics=names + untouched,
+            labels_target=labels,
+        )
+        .to_frame()
+        .set_index("metric")[["estimate", "low", "high"]]
+        for labels in (None, some)
+    )
+    for name in names:
+        assert not plain.loc[[name]].equals(labelled.loc[[name]]), name
+    for name in untouched:
+        assert plain.loc[[name]].equals(labelled.loc[[name]]), name
 
 
 # ------------------------------------------------------------------------------ alarms
