@@ -5,9 +5,9 @@ from distfreeuq.conformal.chosen_sets import ChosenConformalResult, prediction_s
 from distfreeuq.conformal.covariate_shift_sets import covariate_shift_conformal
 from distfreeuq.conformal.coverage import CoverageResult
 from distfreeuq.conformal.cross_fitted import CrossConformalResult, cross_conformal
-from distfreeuq.conformal.dask_sets import DaskPredictionSets
 from distfreeuq.conformal.evaluation.results import CoverageTable
 from distfreeuq.conformal.evaluation.several_sets import coverage_table
+from distfreeuq.conformal.in_blocks.dask_sets import DaskPredictionSets
 from distfreeuq.conformal.label_conditional_sets import (
     LabelConditionalConformalResult,
     label_conditional_conformal,

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from statsmodels.iolib.summary import Summary
 
-    from distfreeuq.conformal.dask_sets import DaskPredictionSets
+    from distfreeuq.conformal.in_blocks.dask_sets import DaskPredictionSets
 
 
 @register("prediction-sets")
@@ -171,7 +171,7 @@ class PredictionSets(Result):
 
     def _of_dask(self, mask: Any) -> DaskPredictionSets:
         """Return such sets of other rows, whose mask is a Dask array."""
-        from distfreeuq.conformal.dask_sets import DaskPredictionSets
+        from distfreeuq.conformal.in_blocks.dask_sets import DaskPredictionSets
 
         return DaskPredictionSets(mask, self.classes, self.nominal, self.guarantee)
 

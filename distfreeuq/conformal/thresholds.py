@@ -6,12 +6,12 @@ Equation numbers are those of Podkopaev and Ramdas (2021).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, FloatArray, IntArray
+from distfreeuq._base.array_types import ArrayLike, FloatArray, IntArray, RowsLike
 from distfreeuq._base.progress import progress_bar
 from distfreeuq._numerics.quantiles import (
     SLACK,
@@ -21,11 +21,14 @@ from distfreeuq._numerics.quantiles import (
     quantiles_with_atoms,
     smallest_order_statistic,
 )
+from distfreeuq._numerics.row_blocks import read_blocks
+from distfreeuq.conformal.in_blocks.selected_thresholds import SelectedThresholds
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.inference.vertices import support_function
 
 # One threshold for each of more classes would take gigabytes.
 _MOST_CLASSES = 10**8
+_NO_LABELS = np.empty(0, dtype=np.int64)
 
 
 def exchangeable_threshold(scores: FloatArray, alpha: float) -> float:
@@ -127,8 +130,8 @@ def first_true(holds: Callable[[int], bool], size: int, guess: int) -> int:
 
 
 def conformal_thresholds(
-    scores: ArrayLike,
-    labels: ArrayLike,
+    scores: RowsLike,
+    labels: ArrayLike | None = None,
     *,
     alpha: float | ArrayLike,
     n_classes: int,
@@ -141,10 +144,13 @@ def conformal_thresholds(
 
     Parameters
     ----------
-    scores : array_like (n,)
-        The true labels' scores, larger for less plausible labels.
+    scores : array_like (n,), or blocks
+        The true labels' scores, larger for less plausible labels. Of Dask, or in blocks
+        (a function that returns an iterator of tuples of scores and labels), they are
+        read three or four times and never kept: thresholds are selected exactly, digit
+        by digit.
     labels : array_like (n,)
-        Integers 0..n_classes-1.
+        Integers 0..n_classes-1. Left out where blocks have them.
     alpha : float, or (n_classes,) for ``method="label-conditional"``
         Miscoverage level in (0, 1).
     n_classes : int
@@ -173,9 +179,14 @@ def conformal_thresholds(
     [0.8, 0.7]
     """
     args = Arguments("conformal_thresholds")
-    score_array = args.vector(scores, "scores", "numbers without NaN, shape (n,)")
+    rows = {"scores": scores, "labels": labels}
+    blocks = read_blocks(args, rows, again=True)
     n_classes = args.count(n_classes, "n_classes", low=1, high=_MOST_CLASSES)
-    codes = args.labels(labels, range(n_classes), score_array.size)
+    if blocks is None:
+        arrays: Any = scores, labels
+        must = "numbers without NaN, shape (n,)"
+        score_array = args.vector(arrays[0], "scores", must)
+        codes = args.labels(arrays[1], range(n_classes), score_array.size)
     methods = ("exchangeable", "label-shift", "label-conditional")
     method = args.choice(method, "method", methods)  # type: ignore[assignment]
     if (label_weight is not None) != (method == "label-shift"):
@@ -185,8 +196,16 @@ def conformal_thresholds(
 
     if method == "label-conditional":
         alphas = args.alphas(alpha, range(n_classes))
+        if blocks is not None:
+            return SelectedThresholds(blocks, n_classes).label_conditional(alphas)
         return label_conditional_thresholds(score_array, codes, alphas)
     level = args.alpha(alpha)
+    if blocks is not None:
+        selected = SelectedThresholds(blocks, n_classes)
+        if label_weight is None:
+            return selected.exchangeable(level)
+        weights = args.label_weights(label_weight, range(n_classes), _NO_LABELS)
+        return selected.label_shift(args, weights, level)
     if label_weight is None:
         return np.full(n_classes, exchangeable_threshold(score_array, level))
     weights = args.label_weights(label_weight, range(n_classes), codes)

@@ -9,7 +9,7 @@ three as a rule. No value is rounded, and equal values are counted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,13 +21,15 @@ from distfreeuq._numerics.passes.row_parts import Parts
 
 _Keys = npt.NDArray[np.uint64]
 
-_BITS, _WIDTH = 64, 16
+BITS, _WIDTH = 64, 16
 _DIGITS = 1 << _WIDTH
 _DENSE = 1 << 17
 """Counters that a block has one by one, 1 MB; of more, it lists those in use."""
 _FEW = 1 << 16
 """Values that are handed over in place of their counts."""
-_SIGN = np.uint64(1 << (_BITS - 1))
+NOT_KNOWN = _FEW + 1
+"""Values of which nobody knows yet how many they are: they are counted first."""
+_SIGN = np.uint64(1 << (BITS - 1))
 
 
 class GroupedValues(NamedTuple):
@@ -54,7 +56,9 @@ class OrderStatistics(NamedTuple):
 
 
 def order_statistics(
-    blocks: Parts[GroupedValues], ranks: IntArray, groups: IntArray | None = None
+    blocks: Parts[GroupedValues],
+    ranks: IntArray | Callable[[IntArray], IntArray],
+    groups: IntArray | None = None,
 ) -> OrderStatistics:
     """Return the values of these ranks (from 1), exactly.
 
@@ -62,9 +66,12 @@ def order_statistics(
     ----------
     blocks : parts of GroupedValues
         Numbers without NaN; infinite ones are allowed. 0 and -0 are equal.
-    ranks : ndarray (J,)
+    ranks : ndarray (J,), or a function
+        The function makes them of the number of values of each group (J,), which the
+        first pass counts.
     groups : ndarray (J,), optional
         The group whose value of that rank is asked for; by default all are of group 0.
+        Where `ranks` are a function, there is one rank for each.
 
     Examples
     --------
@@ -75,27 +82,26 @@ def order_statistics(
     >>> radix.order_statistics(values, np.array([1, 3, 9])).values
     array([-1. ,  0.3,  inf])
     """
-    values = np.full(ranks.size, np.inf)
-    below, equal = np.zeros((2, ranks.size), dtype=np.int64)
-    own = np.zeros(ranks.size, dtype=np.int64) if groups is None else groups
-    wanted = np.arange(ranks.size)
-    heads = np.zeros(ranks.size, dtype=np.uint64)
-    known, n_inside = 0, _FEW + 1
-    while known < _BITS and wanted.size:
-        cells, which = _Cells.of(known, own[wanted], heads)
-        if n_inside > _FEW:
-            counts = blocks.total(_CountDigits(cells), _add_counts).listed(cells)
-            known += _WIDTH
-        else:
-            counts = _count_keys(*blocks.total(_HandOver(cells), _join))
-            known = _BITS
+    own = groups
+    if own is None:
+        own = np.zeros(1 if callable(ranks) else ranks.size, dtype=np.int64)
+    values = np.full(own.size, np.inf)
+    below, equal = np.zeros((2, own.size), dtype=np.int64)
+    wanted = np.arange(own.size)
+    heads = np.zeros(own.size, dtype=np.uint64)
+    known, n_inside = 0, NOT_KNOWN
+    while known < BITS and wanted.size:
+        cells, which = Cells.of(known, own[wanted], heads)
+        counts, known = count_next(blocks, cells, n_inside)
+        if callable(ranks):
+            ranks = ranks(counts.by_cell(cells)[which])
         at, passed = counts.find(which, ranks[wanted] - below[wanted])
         there = at >= 0  # the others have a rank beyond their group's last value
         wanted, at = wanted[there], at[there]
         heads, below[wanted] = counts.heads[at], below[wanted] + passed[there]
         equal[wanted] = counts.counts[at]
         n_inside = int(counts.counts[np.unique(at)].sum())
-    values[wanted] = _from_ordered_bits(heads)
+    values[wanted] = from_ordered_bits(heads)
     return OrderStatistics(values, below, equal)
 
 
@@ -105,13 +111,13 @@ def _ordered_bits(values: FloatArray) -> _Keys:
     return np.where(bits & _SIGN, ~bits, bits | _SIGN)
 
 
-def _from_ordered_bits(keys: _Keys) -> FloatArray:
+def from_ordered_bits(keys: _Keys) -> FloatArray:
     """Return the values of such integers."""
     return np.where(keys & _SIGN, keys ^ _SIGN, ~keys).view(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
-class _Cells:
+class Cells:
     """The values of a group that share their first bits with a wanted one.
 
     Attributes
@@ -129,7 +135,7 @@ class _Cells:
     codes: IntArray
 
     @classmethod
-    def of(cls, known: int, groups: IntArray, heads: _Keys) -> tuple[_Cells, IntArray]:
+    def of(cls, known: int, groups: IntArray, heads: _Keys) -> tuple[Cells, IntArray]:
         """Return the cells of wanted values, and in which of them each one is."""
         distinct, place = np.unique(heads, return_inverse=True)
         codes, which = np.unique(groups * distinct.size + place, return_inverse=True)
@@ -142,7 +148,7 @@ class _Cells:
         if block.groups is not None:
             codes = block.groups * self.heads.size
         if self.known:
-            heads = keys >> np.uint64(_BITS - self.known)
+            heads = keys >> np.uint64(BITS - self.known)
             place, near = _look_up(self.heads, heads)
             keys, codes = keys[near], codes[near] + place[near]
         if self.codes.size == self.heads.size == 1 and block.groups is None:
@@ -159,12 +165,18 @@ def _look_up(
     return place, known[place] == items
 
 
-class _Tallied(NamedTuple):
+class Tallied(NamedTuple):
     """How many values have a cell and a head, in order of cells, then of heads."""
 
     cells: IntArray
     heads: _Keys
     counts: IntArray
+
+    def by_cell(self, cells: Cells) -> IntArray:
+        """Return how many values each cell has."""
+        sums = np.zeros(cells.codes.size, dtype=np.int64)
+        np.add.at(sums, self.cells, self.counts)
+        return sums
 
     def find(self, which: IntArray, ranks: IntArray) -> tuple[IntArray, IntArray]:
         """Return where the values of these ranks in these cells are tallied.
@@ -179,6 +191,19 @@ class _Tallied(NamedTuple):
         return np.where(at < last, at, -1), ends[at - 1] - before
 
 
+def count_next(
+    blocks: Parts[GroupedValues], cells: Cells, n_inside: int
+) -> tuple[Tallied, int]:
+    """Return what the next pass counts in these cells, and the bits known after it.
+
+    `n_inside` values are in them: few are handed over, and all of their bits are known.
+    """
+    if n_inside > _FEW:
+        counts = blocks.total(_CountDigits(cells), _add_counts).listed(cells)
+        return counts, cells.known + _WIDTH
+    return _count_keys(*blocks.total(_HandOver(cells), _join)), BITS
+
+
 class _Digits(NamedTuple):
     """How many values of a block have a cell and the next bits: cell * 2^16 + bits.
 
@@ -188,7 +213,7 @@ class _Digits(NamedTuple):
     counts: IntArray
     codes: IntArray | None
 
-    def listed(self, cells: _Cells) -> _Tallied:
+    def listed(self, cells: Cells) -> Tallied:
         """Return the counts by cell and head."""
         codes = np.flatnonzero(self.counts) if self.codes is None else self.codes
         counts = self.counts[codes] if self.codes is None else self.counts
@@ -196,18 +221,18 @@ class _Digits(NamedTuple):
         heads = cells.heads[cells.codes[which] % cells.heads.size]
         if cells.known:
             heads = heads << np.uint64(_WIDTH)
-        return _Tallied(which, heads | digits, counts)
+        return Tallied(which, heads | digits, counts)
 
 
 @dataclass(frozen=True, slots=True)
 class _CountDigits:
     """Counts a block's values by cell and by the next bits."""
 
-    cells: _Cells
+    cells: Cells
 
     def __call__(self, block: GroupedValues) -> _Digits:
         keys, cells = self.cells.find(block)
-        shift = np.uint64(_BITS - self.cells.known - _WIDTH)
+        shift = np.uint64(BITS - self.cells.known - _WIDTH)
         digits = ((keys >> shift) & np.uint64(_DIGITS - 1)).astype(np.int64)
         codes = (cells << _WIDTH) + digits
         n_codes = self.cells.codes.size * _DIGITS
@@ -234,7 +259,7 @@ def _add_counts(found: Sequence[_Digits]) -> _Digits:
 class _HandOver:
     """Returns a block's values in the cells."""
 
-    cells: _Cells
+    cells: Cells
 
     def __call__(self, block: GroupedValues) -> tuple[_Keys, IntArray]:
         return self.cells.find(block)
@@ -248,10 +273,10 @@ def _join(found: Sequence[tuple[_Keys, IntArray]]) -> tuple[_Keys, IntArray]:
     )
 
 
-def _count_keys(keys: _Keys, cells: IntArray) -> _Tallied:
+def _count_keys(keys: _Keys, cells: IntArray) -> Tallied:
     """Return how often each value occurs in each cell."""
     order = np.lexsort((keys, cells))
     keys, cells = keys[order], cells[order]
     new = np.append(True, (keys[1:] != keys[:-1]) | (cells[1:] != cells[:-1]))
     first = np.flatnonzero(new)
-    return _Tallied(cells[first], keys[first], np.diff(np.append(first, keys.size)))
+    return Tallied(cells[first], keys[first], np.diff(np.append(first, keys.size)))

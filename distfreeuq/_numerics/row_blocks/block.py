@@ -20,6 +20,9 @@ from distfreeuq._kernels.threads import one_thread_here
 
 Output = TypeVar("Output")
 
+ADDED_AT_ONCE = 16
+"""What blocks add up to is added so many at a time, and no more is held than that."""
+
 _ROW = re.compile(r"(.*\bat (?:row|position) )(\d+)(.*)", re.DOTALL)
 
 

@@ -9,13 +9,17 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.arrays import as_array
-from distfreeuq._numerics.row_blocks.block import BlockTask, Piece, n_rows
+from distfreeuq._numerics.row_blocks.block import (
+    ADDED_AT_ONCE,
+    BlockTask,
+    Piece,
+    n_rows,
+)
 
 Output = TypeVar("Output")
 Sizes = tuple[int, ...]
 """Rows of each chunk."""
 
-_ADDED_AT_ONCE = 16
 _MAKE_KNOWN = (
     "compute_chunk_sizes() of an array, to_dask_array(lengths=True) of a frame"
 )
@@ -130,8 +134,8 @@ class DaskRows:
         add = delayed(_Adding(add_up), pure=False, traverse=False)
         while len(level) > 1:
             level = [
-                add(*level[i : i + _ADDED_AT_ONCE])
-                for i in range(0, len(level), _ADDED_AT_ONCE)
+                add(*level[i : i + ADDED_AT_ONCE])
+                for i in range(0, len(level), ADDED_AT_ONCE)
             ]
         n, output = level[0].compute()
         return [output] if n else []

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.arrays import describe, listed
 from distfreeuq._base.progress import progress_bar
-from distfreeuq._numerics.row_blocks.block import Block, make_block
+from distfreeuq._numerics.row_blocks.block import ADDED_AT_ONCE, Block, make_block
 
 Output = TypeVar("Output")
 
@@ -84,6 +84,29 @@ class IteratedRows:
             start += block.n
             if block.n:
                 yield function(block)
+
+    def total(
+        self,
+        function: Callable[[Block], Output],
+        add_up: Callable[[Sequence[Output]], Output],
+    ) -> list[Output]:
+        """Return the sum of these, in a list that is empty if there are no rows.
+
+        Sums of few are added to sums of few, so that few are held at any time.
+        """
+        levels: list[list[Output]] = []
+        for output in self.each(function):
+            place = 0
+            while True:
+                if place == len(levels):
+                    levels.append([])
+                levels[place].append(output)
+                if len(levels[place]) < ADDED_AT_ONCE:
+                    break
+                output, levels[place] = add_up(levels[place]), []
+                place += 1
+        left = [one for level in reversed(levels) for one in level]
+        return [add_up(left)] if len(left) > 1 else left
 
     def _pass(self) -> Iterable[Any]:
         if not callable(self._given) and self._is_read:

@@ -178,12 +178,7 @@ class RowBlocks:
         `add_up` gets some of these, or sums of them, at a time; with one block it is
         not called.
         """
-        if isinstance(self._source, DaskRows):
-            found = self._source.total(function, add_up)
-        else:
-            found = self._source.map(function)
-        if len(found) > 1:
-            found = [add_up(found)]
+        found = self._source.total(function, add_up)
         return found[0] if found else function(self._no_rows())
 
     def joined(
