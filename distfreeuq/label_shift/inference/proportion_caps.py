@@ -57,18 +57,37 @@ class PriorCaps:
 def prior_caps(confusion: Confusion, delta: float) -> PriorCaps:
     """Return caps that hold q with probability >= 1 - delta, given the label counts.
 
-    From counted predictions; each of the 2 K bounds is at level delta / (2 K).
+    From counted predictions.
     """
-    counts = np.asarray(confusion.joint.sum(axis=0), dtype=np.float64)
+    joint = confusion.joint
+    return counted_caps(
+        np.asarray(joint.sum(axis=0), dtype=np.float64),
+        np.asarray(joint.diagonal(), dtype=np.float64),
+        np.asarray(confusion.target),
+        confusion.m,
+        delta,
+    )
+
+
+def counted_caps(
+    counts: FloatArray, right: FloatArray, predicted: FloatArray, m: int, delta: float
+) -> PriorCaps:
+    """Return the caps from counts by class; each of 2 K bounds is at delta / (2 K).
+
+    Parameters
+    ----------
+    counts, right : ndarray (K,)
+        Source rows of each class, and those of them that are predicted right.
+    predicted : ndarray (K,)
+        Of the m target rows, those with each prediction.
+    m : int
+    delta : float
+    """
     n_classes = counts.size
     # two-sided intervals at twice the level: one side of each is used
     each = delta / n_classes
-    _, predicted = unchecked.clopper_pearson(
-        np.asarray(confusion.target), np.full(n_classes, confusion.m), each
-    )
-    right, _ = unchecked.clopper_pearson(
-        np.asarray(confusion.joint.diagonal(), dtype=np.float64), counts, each
-    )
+    _, predicted = unchecked.clopper_pearson(predicted, np.full(n_classes, m), each)
+    right, _ = unchecked.clopper_pearson(right, counts, each)
     high = np.ones(n_classes)
     np.divide(predicted, right, out=high, where=right > 0)
     return PriorCaps(np.minimum(high, 1.0))

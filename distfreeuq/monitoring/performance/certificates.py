@@ -25,10 +25,8 @@ from distfreeuq._base.array_types import (
     FloatMatrix,
     IntArray,
 )
-from distfreeuq._base.arrays import read_only
 from distfreeuq._numerics.blas import on_one_blas_thread
-from distfreeuq.label_shift.confusion import Confusion
-from distfreeuq.label_shift.inference.proportion_caps import PriorCaps, prior_caps
+from distfreeuq.label_shift.inference.proportion_caps import PriorCaps, counted_caps
 from distfreeuq.monitoring.performance.exponential_bound import (
     bernstein_exponents,
     two_sided_log_term,
@@ -251,18 +249,14 @@ def _caps(
     delta: float,
 ) -> FloatArray:
     """Return caps of the proportions, as if each row had occurred so many times."""
-    joint = np.bincount(predicted * n_classes + labels, minlength=n_classes**2)
-    target = np.bincount(predicted_target, minlength=n_classes)
     if not (predicted.size and predicted_target.size):
         return np.ones(n_classes)
-    counted = Confusion(
-        read_only(times * joint.reshape(n_classes, n_classes)),
-        read_only(times * target),
-        times * predicted.size,
-        times * predicted_target.size,
-        False,
+    counts, right, target = (
+        times * np.bincount(rows, minlength=n_classes).astype(np.float64)
+        for rows in (labels, labels[predicted == labels], predicted_target)
     )
-    return prior_caps(counted, delta).high
+    m = times * predicted_target.size
+    return counted_caps(counts, right, target, m, delta).high
 
 
 @on_one_blas_thread
@@ -309,16 +303,22 @@ def _candidates(
     fit = rows.fits
     n_functions = source.shape[1]
     out: list[FloatArray] = [np.zeros(n_functions)] if none else []
-    here, means = class_means(source[fit], rows.labels[fit], rows.n_classes)
-    if not here.any():
+    # of the classes that have rows alone: of many, few may have some
+    _, labels = np.unique(rows.labels[fit], return_inverse=True)
+    if not labels.size:
         return out
-    _, wanted = class_means(losses[fit][:, None], rows.labels[fit], rows.n_classes)
-    design, center = means[here], float(wanted[here].mean())
-    gram = design.T @ design / len(design)
-    moment = design.T @ (wanted[here, 0] - center) / len(design)
+    n_here = int(labels.max()) + 1
+    _, design = class_means(source[fit], labels, n_here)
+    _, wanted = class_means(losses[fit][:, None], labels, n_here)
+    center = float(wanted.mean())
+    few = n_here < n_functions  # the same solution from a system by pairs of classes
+    gram = (design @ design.T if few else design.T @ design) / n_here
+    sought = wanted[:, 0] - center
+    moment = sought / n_here if few else design.T @ sought / n_here
     for penalty in _PENALTIES:
-        ridge = gram + penalty / n_functions * np.eye(n_functions)
-        out.append(center + np.linalg.solve(ridge, moment))
+        ridge = gram + penalty / n_functions * np.eye(len(gram))
+        solved = np.linalg.solve(ridge, moment)
+        out.append(center + (design.T @ solved if few else solved))
     return out
 
 

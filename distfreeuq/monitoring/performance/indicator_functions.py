@@ -61,9 +61,12 @@ def class_indicators(
     target : ndarray (m, D)
     n_classes : int
     """
-    here, means = class_means(source, labels, n_classes)
-    inverse = np.linalg.pinv(means[here].T, rcond=_RANK)
-    gap = np.abs(inverse @ means[here].T - np.eye(int(here.sum()))).max(initial=0.0)
+    here = np.bincount(labels, minlength=n_classes) > 0
+    # Of many classes few may have rows: there is no matrix by pairs of all classes.
+    of_here = (np.cumsum(here) - 1)[labels]
+    _, means = class_means(source, of_here, int(here.sum()))
+    inverse = np.linalg.pinv(means.T, rcond=_RANK)
+    gap = np.abs(inverse @ means.T - np.eye(len(means))).max(initial=0.0)
     phi = np.zeros((source.shape[0], n_classes))
     phi_target = np.zeros((target.shape[0], n_classes))
     phi[:, here] = source @ inverse.T
