@@ -6,12 +6,17 @@ import math
 
 import numpy as np
 
+from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import IntArray
+from distfreeuq._base.memory import check_memory
 from distfreeuq.bounds import unchecked
 from distfreeuq.label_shift.class_matrix import ClassMatrix
 from distfreeuq.label_shift.confusion import Confusion
 from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.linear_solution import invertibility, solve
+
+# By pairs of classes: both ends of the cells, and what computes them.
+_MATRICES = 6
 
 
 def exact_region(
@@ -25,6 +30,10 @@ def exact_region(
     samples have in common.
     """
     n_classes = confusion.target.size
+    must = f"of fewer classes: {_MATRICES} matrices of {n_classes} x {n_classes} "
+    must += "numbers are made; label_conditional_conformal covers without weights"
+    needed = 8.0 * _MATRICES * n_classes**2
+    check_memory(Arguments("LabelShiftResult.region"), "self", must, needed)
     n_cells = n_classes * (n_classes + 1)
     if label_counts is not None:
         n_cells += 2 * n_classes

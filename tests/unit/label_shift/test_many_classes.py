@@ -138,3 +138,8 @@ def test_what_does_not_fit_into_the_memory_is_refused_before_it_is_made(monkeypa
         pytest.raises(dfu.InputError, match="n_classes"),
     ):
         np.asarray(dfu.bbse(probs, [0, 1], probs).confusion.joint)
+    with (
+        pytest.warns(dfu.exceptions.IdentificationWarning),
+        pytest.raises(dfu.InputError, match=r"'self' parameter of .*region .* GiB"),
+    ):
+        dfu.bbse(probs, [0, 1], probs).region(0.1)
