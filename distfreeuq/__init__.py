@@ -300,6 +300,7 @@ for _room in _LATER:
     _also_look_in(_room)
 
 if TYPE_CHECKING:
+    from distfreeuq import estimators as estimators
     from distfreeuq import metrics, plots, scenarios, theorems
     from distfreeuq.assessment import (
         AssessmentResult,
@@ -364,7 +365,7 @@ else:
         """Import what is not needed for sets and weights when it is asked for."""
         if name in _HOMES:
             found = getattr(_import_module(_HOMES[name]), name)
-        elif f"distfreeuq.{name}" in _LATER:
+        elif f"distfreeuq.{name}" in _LATER or name == "estimators":
             found = _import_module(f"distfreeuq.{name}")
         else:
             raise AttributeError(f"module 'distfreeuq' has no attribute {name!r}")

@@ -223,7 +223,9 @@ def test_type_checkers_are_told_of_the_same_names():
             homes |= dict.fromkeys(names, node.module)
     assert homes == dfu._HOMES
     assert set(dfu._HOMES) <= set(dfu.__all__)
-    assert modules | set(homes.values()) == set(dfu._LATER)
+    # estimators need scikit-learn: nothing looks in them by itself
+    later = {*dfu._LATER, "distfreeuq.estimators"}
+    assert modules | set(homes.values()) == later
     assert list(dfu._LATER)[-1] == "distfreeuq.theorems", (
         "the slowest is looked in last"
     )
@@ -239,6 +241,12 @@ def test_files_are_loaded_before_anything_was_asked_for(tmp_path):
     )
     name, theorems = printed(code)
     assert name.startswith("<TemperatureResult") and not theorems
+
+
+def test_estimators_are_found_without_an_import_of_their_own():
+    pytest.importorskip("sklearn", "1.6", reason="estimators need scikit-learn 1.6")
+    code = "import distfreeuq as dfu, json\nprint(json.dumps(dir(dfu.estimators)))"
+    assert "ConformalClassifier" in printed(code)
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error():
