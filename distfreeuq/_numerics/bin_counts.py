@@ -99,9 +99,16 @@ def mean_rows(
     probs: FloatMatrix, bins: IntArray, weights: FloatArray | None, n_bins: int
 ) -> FloatMatrix:
     """Return the (weighted) mean row of each bin, NaN in empty ones, (n_bins, K)."""
+    mass = np.bincount(bins + 1, weights=weights, minlength=n_bins + 1)[1:]
+    return divide(sum_rows(probs, bins, weights, n_bins), mass[:, None])
+
+
+def sum_rows(
+    probs: FloatMatrix, bins: IntArray, weights: FloatArray | None, n_bins: int
+) -> FloatMatrix:
+    """Return the (weighted) sum of the rows of each bin, (n_bins, K)."""
     n, n_classes = probs.shape
     row_weight = np.ones(n) if weights is None else weights
     totals = np.zeros((BIN_ROWS.count(n), n_bins, n_classes))
     _bins._sum_cells(probs, bins, row_weight, totals, threads_for(probs.size))
-    mass = np.bincount(bins + 1, weights=row_weight, minlength=n_bins + 1)[1:]
-    return divide(add_up(totals), mass[:, None])
+    return add_up(totals)

@@ -22,7 +22,6 @@ from distfreeuq._base.stored_state import State, flags, floats, require
 from distfreeuq._kernels import _bins
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import BIN_TABLES, add_up
-from distfreeuq._numerics.sample_weights import divide
 
 
 @register("intervals")
@@ -100,7 +99,7 @@ class Intervals:
     def tabulate_columns(
         self, probs: FloatMatrix, labels: IntArray
     ) -> tuple[IntArray, FloatMatrix]:
-        """Return rows by bin of a column and label (M, K, K), mean entries (M, K)."""
+        """Return rows by bin of a column and label (M, K, K), summed entries (M, K)."""
         n, n_classes = probs.shape
         shape = (self.n_bins, n_classes)
         n_blocks = BIN_TABLES.count(n * n_classes, self.n_bins * n_classes**2)
@@ -114,8 +113,7 @@ class Intervals:
             totals,
             min(n_blocks, threads_for(probs.size)),
         )
-        rows = counts.sum(axis=0)
-        return rows, divide(add_up(totals), rows.sum(axis=2))
+        return counts.sum(axis=0), add_up(totals)
 
     def ends(self) -> FloatArray:
         """Return the edges with the ends 0 and 1, shape (M + 1,)."""
@@ -175,10 +173,10 @@ class ScoreBins:
         bins[on_edge] = -1
         return bins
 
-    def tabulate(
+    def sums(
         self, scores: FloatArray, labels: IntArray, n_labels: int
     ) -> tuple[IntMatrix, FloatArray]:
-        """Return rows by bin and label (M, n_labels), and the mean scores (M,)."""
+        """Return rows by bin and label (M, n_labels), and the sums of scores (M,)."""
         n_blocks = BIN_TABLES.count(scores.size, self.n_bins * n_labels)
         counts = np.zeros((n_blocks, self.n_bins, n_labels), dtype=np.int64)
         totals = np.zeros((n_blocks, self.n_bins))
@@ -191,8 +189,7 @@ class ScoreBins:
             totals,
             min(n_blocks, threads_for(scores.size)),
         )
-        rows = counts.sum(axis=0)
-        return rows, divide(add_up(totals), rows.sum(axis=1))
+        return counts.sum(axis=0), add_up(totals)
 
 
 def all_counted(intervals: Intervals) -> ScoreBins:

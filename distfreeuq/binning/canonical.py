@@ -23,8 +23,10 @@ from distfreeuq._numerics.bin_counts import (
     mean_rows,
     mean_scores,
     spread_weights,
+    sum_rows,
     sum_weights,
 )
+from distfreeuq._numerics.passes.row_parts import OnePart
 from distfreeuq._numerics.sample_weights import divide
 from distfreeuq._numerics.unit_bins import Intervals
 from distfreeuq.binning.data import BinningRows
@@ -41,6 +43,8 @@ from distfreeuq.binning.radii import (
     weighted_multinomial_radii,
 )
 from distfreeuq.binning.results import BinningResult, bin_tables
+from distfreeuq.binning.rows.binning_blocks import AnyBinningRows, BinningRowsInBlocks
+from distfreeuq.binning.rows.scored_rows import ScoredRows, count_in_bins
 from distfreeuq.binning.scheme import FunctionCells, Scheme
 from distfreeuq.binning.settings import BinningSettings
 from distfreeuq.binning.simplex import SimplexCells
@@ -133,7 +137,7 @@ class CanonicalBinning(BinningResult):
         return pd.DataFrame(columns)
 
 
-def fit_canonical(rows: BinningRows, settings: BinningSettings) -> CanonicalBinning:
+def fit_canonical(rows: AnyBinningRows, settings: BinningSettings) -> CanonicalBinning:
     """Count the labels in bins of the simplex and bound their frequencies."""
     table = _count(rows, settings.scheme)
     n_bins = table.counts.shape[0]
@@ -191,23 +195,27 @@ class _Table:
     n_boundary: int
 
 
-def _count(rows: BinningRows, scheme: Scheme) -> _Table:
-    probs, labels, weights = rows.probs, rows.labels, rows.sample_weight
-    n_classes = probs.shape[1]
+def _count(rows: AnyBinningRows, scheme: Scheme) -> _Table:
+    weights, n_classes = rows.sample_weight, len(rows.classes)
     if n_classes == 2 and scheme.takes_scores:
-        scores = probs[:, 1]
+        scored = rows.parts.then(_score_of_one)
         others = None if rows.others is None else rows.others[:, 1]
-        score_bins = scheme.bins_of(scores, others)
-        counts, mean_score = score_bins.tabulate(scores, labels, 2)
+        score_bins = scheme.bins_of(scored, rows.n, others)
+        counts, mean_score = count_in_bins(scored, score_bins, 2)
         partition, n_boundary = score_bins.intervals, score_bins.n_boundary
         sums, spread = None, _NOT_SPREAD
         if weights is not None:
+            assert isinstance(scored, OnePart)
+            scores, labels = scored.part
             bins = score_bins.assign(scores)
             sums = sum_weights(bins, labels, weights, score_bins.n_bins, 2)
             spread = spread_weights(bins, labels, weights, score_bins.n_bins)
             mean_score = mean_scores(scores, bins, weights, score_bins.n_bins)
         mean_probs = np.column_stack([1.0 - mean_score, mean_score])
         return _Table(partition, counts, sums, spread, mean_probs, n_boundary)
+    if not isinstance(rows, BinningRows):
+        return _count_in_blocks(rows, scheme)
+    probs, labels = rows.probs, rows.labels
     binned = scheme.bin_rows(probs, rows.others)
     n_bins = binned.partition.n_bins
     counts = count_labels(binned.bins, labels, n_bins, n_classes)
@@ -218,3 +226,34 @@ def _count(rows: BinningRows, scheme: Scheme) -> _Table:
         sums = sum_weights(binned.bins, labels, weights, n_bins, n_classes)
     mean_probs = mean_rows(probs, binned.bins, weights, n_bins)
     return _Table(binned.partition, counts, sums, spread, mean_probs, binned.n_boundary)
+
+
+def _count_in_blocks(rows: BinningRowsInBlocks, scheme: Scheme) -> _Table:
+    """Return the same of rows in blocks: in cells that a function gives."""
+    cells = scheme.fixed
+    if not isinstance(cells, FunctionCells):
+        must = (
+            "a function for cells of the simplex of rows in blocks, such as the assign "
+            "of a fit to other rows (or mode='top-label' or 'classwise')"
+        )
+        Arguments("histogram_binning").invalid("scheme", must, "'uniform-mass'")
+    counts, totals = rows.parts.total(_CountInCells(cells))
+    mean_probs = divide(totals, counts.sum(axis=1)[:, None])
+    return _Table(cells, counts, None, _NOT_SPREAD, mean_probs, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _CountInCells:
+    """Counts some rows by cell and label, and sums them by cell."""
+
+    cells: FunctionCells
+
+    def __call__(self, rows: BinningRows) -> tuple[IntMatrix, FloatMatrix]:
+        bins, n_bins = self.cells.assign(rows.probs), self.cells.n_bins
+        counts = count_labels(bins, rows.labels, n_bins, len(rows.classes))
+        return counts, sum_rows(rows.probs, bins, None, n_bins)
+
+
+def _score_of_one(rows: BinningRows) -> ScoredRows:
+    """Return the probabilities of class 1."""
+    return ScoredRows(rows.probs[:, 1], rows.labels)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -35,6 +35,8 @@ from distfreeuq._numerics.bin_counts import (
     spread_weights,
     sum_weights,
 )
+from distfreeuq._numerics.passes.radix_selection import GroupedValues
+from distfreeuq._numerics.passes.row_parts import OnePart, Parts
 from distfreeuq._numerics.sample_weights import divide
 from distfreeuq._numerics.unit_bins import Intervals, ScoreBins
 from distfreeuq.binning.data import BinningRows
@@ -50,7 +52,11 @@ from distfreeuq.binning.radii import (
     weighted_binomial_radii,
 )
 from distfreeuq.binning.results import BinningResult, bin_tables
+from distfreeuq.binning.rows.binning_blocks import AnyBinningRows
+from distfreeuq.binning.rows.scored_rows import ScoredRows
+from distfreeuq.binning.scheme import Scheme
 from distfreeuq.binning.settings import BinningSettings
+from distfreeuq.binning.uniform_mass import own_mass_in_blocks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,32 +203,25 @@ class ClasswiseBinning(BinningResult):
         return pd.DataFrame(columns)
 
 
-def fit_classwise(rows: BinningRows, settings: BinningSettings) -> ClasswiseBinning:
+def fit_classwise(rows: AnyBinningRows, settings: BinningSettings) -> ClasswiseBinning:
     """Count each class in bins of its own probability."""
     scheme, weights = settings.scheme, rows.sample_weight
-    labels, n_classes = rows.labels, len(rows.classes)
-    columns = rows.probs.T
+    n_classes = len(rows.classes)
+    by_column = rows.parts
     if scheme.fixed is None or weights is not None:  # else the matrix is read by rows
-        columns = np.ascontiguousarray(columns)
-    others = [None] * n_classes if rows.others is None else rows.others.T
-    bins = [
-        scheme.bins_of(column, other)
-        for column, other in zip(columns, others, strict=True)
-    ]
+        by_column = by_column.then(_by_column)
+    bins = _bins_of_classes(rows, by_column, scheme)
     deepest = max(own.n_bins for own in bins)
     n_bins = sum(own.n_bins for own in bins)
     label_counts = None
     if deepest * n_classes**2 > _MOST_LABEL_COUNTS:
-        columns = np.ascontiguousarray(columns)
-        by_event, mean_probs = _tabulate_own(bins, columns, labels, deepest)
+        by_event, totals = by_column.then(_by_column).total(_CountOwn(bins, deepest))
     else:
-        if isinstance(scheme.fixed, Intervals):
-            label_counts, mean_probs = scheme.fixed.tabulate_columns(rows.probs, labels)
-        else:
-            label_counts, mean_probs = _tabulate(bins, columns, labels, deepest)
+        label_counts, totals = by_column.total(_CountLabels(bins, deepest, scheme))
         own_label = np.diagonal(label_counts, axis1=1, axis2=2)
         other_labels = label_counts.sum(axis=2) - own_label
         by_event = np.stack([other_labels, own_label], axis=2)
+    mean_probs = divide(totals, by_event.sum(axis=2))
     bin_counts = by_event.sum(axis=2)
     alpha, bound = settings.alpha, settings.bound
     counts: FloatMatrix | IntMatrix = by_event[..., 1]
@@ -231,7 +230,11 @@ def fit_classwise(rows: BinningRows, settings: BinningSettings) -> ClasswiseBinn
         frequencies = divide(by_event[..., 1], bin_counts)
         radii = binomial_radii(by_event[..., 1], bin_counts, n_bins, alpha, bound)
     else:
-        weighted, mean_probs = _weighted(bins, columns, labels, weights, bin_counts)
+        assert isinstance(by_column, OnePart)
+        own_rows = by_column.part
+        weighted, mean_probs = _weighted(
+            bins, own_rows.probs.T, own_rows.labels, weights, bin_counts
+        )
         counts, effective = weighted.sums[..., 1], read_only(weighted.effective)
         frequencies = weighted.frequencies[..., 1]
         radii = weighted_binomial_radii(
@@ -252,36 +255,86 @@ def fit_classwise(rows: BinningRows, settings: BinningSettings) -> ClasswiseBinn
     )
 
 
-def _tabulate(
-    bins: list[ScoreBins], columns: FloatMatrix, labels: IntArray, deepest: int
-) -> tuple[IntArray, FloatMatrix]:
-    """Return rows by bin, class and label (M, K, K), and mean probabilities (M, K)."""
-    n_classes = len(bins)
-    counts = np.zeros((deepest, n_classes, n_classes), dtype=np.int64)
-    means = np.full((deepest, n_classes), np.nan)
-    for k, own in enumerate(bins):
-        filled = slice(own.n_bins)
-        table = own.tabulate(columns[k], labels, n_classes)
-        counts[filled, k], means[filled, k] = table
-    return counts, means
+def _by_column(rows: BinningRows) -> BinningRows:
+    """Return the rows with every class's probabilities side by side in memory."""
+    return replace(rows, probs=np.asfortranarray(rows.probs))
 
 
-def _tabulate_own(
-    bins: list[ScoreBins], columns: FloatMatrix, labels: IntArray, deepest: int
-) -> tuple[IntArray, FloatMatrix]:
-    """Return rows by bin, class and whether it is the label (M, K, 2), and means."""
-    n_classes = len(bins)
-    counts = np.zeros((deepest, n_classes, 2), dtype=np.int64)
-    means = np.full((deepest, n_classes), np.nan)
-    for k, own in enumerate(bins):
-        filled, is_own = slice(own.n_bins), (labels == k).astype(np.int64)
-        table = own.tabulate(columns[k], is_own, 2)
-        counts[filled, k], means[filled, k] = table
-    return counts, means
+def _bins_of_classes(
+    rows: AnyBinningRows, by_column: Parts[BinningRows], scheme: Scheme
+) -> list[ScoreBins]:
+    """Return the bins of every class's probability."""
+    n_classes = len(rows.classes)
+    if scheme.fixed is None and rows.others is None and not by_column.are_kept:
+        values = by_column.then(_all_values)
+        return own_mass_in_blocks(values, rows.n, scheme.n_bins, n_classes)
+    others = [None] * n_classes if rows.others is None else rows.others.T
+    return [
+        scheme.bins_of(by_column.then(_Column(k)), rows.n, other)
+        for k, other in enumerate(others)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """Takes a class's probability, and the labels."""
+
+    k: int
+
+    def __call__(self, rows: BinningRows) -> ScoredRows:
+        return ScoredRows(rows.probs[:, self.k], rows.labels)
+
+
+def _all_values(rows: BinningRows) -> GroupedValues:
+    """Return all probabilities, each in the group of its class."""
+    n, n_classes = rows.probs.shape
+    return GroupedValues(rows.probs.T.ravel(), np.repeat(np.arange(n_classes), n))
+
+
+@dataclass(frozen=True, slots=True)
+class _CountLabels:
+    """Counts some rows by bin, class and label (M, K, K), and sums scores (M, K)."""
+
+    bins: Sequence[ScoreBins]
+    deepest: int
+    scheme: Scheme
+
+    def __call__(self, rows: BinningRows) -> tuple[IntArray, FloatMatrix]:
+        if isinstance(self.scheme.fixed, Intervals):
+            return self.scheme.fixed.tabulate_columns(
+                np.ascontiguousarray(rows.probs), rows.labels
+            )
+        n_classes = len(self.bins)
+        counts = np.zeros((self.deepest, n_classes, n_classes), dtype=np.int64)
+        totals = np.zeros((self.deepest, n_classes))
+        for k, own in enumerate(self.bins):
+            filled, column = slice(own.n_bins), rows.probs[:, k]
+            counts[filled, k], totals[filled, k] = own.sums(
+                column, rows.labels, n_classes
+            )
+        return counts, totals
+
+
+@dataclass(frozen=True, slots=True)
+class _CountOwn:
+    """Counts some rows by bin, class and whether it is the label (M, K, 2)."""
+
+    bins: Sequence[ScoreBins]
+    deepest: int
+
+    def __call__(self, rows: BinningRows) -> tuple[IntArray, FloatMatrix]:
+        n_classes = len(self.bins)
+        counts = np.zeros((self.deepest, n_classes, 2), dtype=np.int64)
+        totals = np.zeros((self.deepest, n_classes))
+        for k, own in enumerate(self.bins):
+            filled, is_own = slice(own.n_bins), (rows.labels == k).astype(np.int64)
+            table = own.sums(rows.probs[:, k], is_own, 2)
+            counts[filled, k], totals[filled, k] = table
+        return counts, totals
 
 
 def _weighted(
-    bins: list[ScoreBins],
+    bins: Sequence[ScoreBins],
     columns: FloatMatrix,
     labels: IntArray,
     weights: FloatArray,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,17 +10,15 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import (
     ArrayLike,
-    BoolArray,
     Classes,
     FloatArray,
     FloatMatrix,
     IntArray,
-    RandomState,
 )
 from distfreeuq._base.arrays import describe, listed
 from distfreeuq._base.intent.class_vectors import by_class
-from distfreeuq._base.random_streams import stream
 from distfreeuq._base.user_warnings import warn_user
+from distfreeuq._numerics.passes.row_parts import OnePart
 from distfreeuq.binning.label_shift_bins import TargetWeights
 from distfreeuq.exceptions import DistFreeWarning
 from distfreeuq.label_shift.inference.regions import Box, Polytope
@@ -49,6 +46,16 @@ class BinningRows:
     classes: Classes
     sample_weight: FloatArray | None = None
     others: FloatMatrix | None = None
+
+    @property
+    def parts(self) -> OnePart[BinningRows]:
+        """What is summed over in a pass over the rows."""
+        return OnePart(self)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.labels.size
 
     @property
     def n_chose(self) -> int:
@@ -80,52 +87,6 @@ def read_rows(
     if sample_weight is not None:
         weights = args.weights(sample_weight, "sample_weight", n_rows, squared=True)
     return BinningRows(matrix, codes, names, weights)
-
-
-def set_apart(
-    args: Arguments,
-    rows: BinningRows,
-    split: float | None,
-    partition_on: ArrayLike | None,
-    rng: RandomState,
-) -> BinningRows:
-    """Return the rows with those that only choose the bins: drawn, given, or none."""
-    if partition_on is not None:
-        if split is not None:
-            must = "None with partition_on, whose rows choose the bins"
-            args.invalid("split", must, describe(split))
-        others = args.new_probs(partition_on, rows.classes, "partition_on")
-        if others.shape[0] == 0:
-            args.invalid("partition_on", "of at least one row", "no rows")
-        return dataclasses.replace(rows, others=others)
-    if split is None:
-        return rows
-    chose = _drawn(args, split, rows.labels.size, rng)
-    weights = rows.sample_weight
-    if weights is not None:
-        weights = weights[~chose]
-        if weights.max() == 0.0:
-            args.invalid("sample_weight", "positive for a row that counts", "all zero")
-    return BinningRows(
-        rows.probs[~chose],
-        rows.labels[~chose],
-        rows.classes,
-        weights,
-        rows.probs[chose],
-    )
-
-
-def _drawn(args: Arguments, split: Any, n_rows: int, rng: RandomState) -> BoolArray:
-    """Return which rows choose the bins, shape (n,)."""
-    share = args.probability(split, "split")
-    n_chosen = round(share * n_rows)
-    if not 0 < n_chosen < n_rows:
-        must = "a share that leaves rows on both sides"
-        args.invalid("split", must, f"{share:g} of {n_rows} rows")
-    chose = np.zeros(n_rows, dtype=np.bool_)
-    order = stream(rng, "split", args.caller).permutation(n_rows)
-    chose[order[:n_chosen]] = True
-    return chose
 
 
 def read_target_weights(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, RandomState
+from distfreeuq._base.array_types import ArrayLike, RandomState, RowsLike
 from distfreeuq._base.user_warnings import warn_user
+from distfreeuq._numerics.row_blocks import read_blocks
 from distfreeuq.binning.canonical import fit_canonical
 from distfreeuq.binning.classwise import fit_classwise
-from distfreeuq.binning.data import BinningRows, read_rows
+from distfreeuq.binning.data import read_rows
 from distfreeuq.binning.results import BinningResult
+from distfreeuq.binning.rows.binning_blocks import AnyBinningRows, rows_of_blocks
 from distfreeuq.binning.scheme import PartitionFunction
 from distfreeuq.binning.settings import BinningSettings, read_options
 from distfreeuq.binning.top_label import fit_top_label
@@ -17,8 +21,8 @@ from distfreeuq.exceptions import SmallCalibrationWarning
 
 
 def histogram_binning(
-    probs: ArrayLike,
-    labels: ArrayLike,
+    probs: RowsLike,
+    labels: ArrayLike | None = None,
     *,
     n_bins: int = 10,
     scheme: str | ArrayLike | PartitionFunction = "uniform-mass",
@@ -39,7 +43,9 @@ def histogram_binning(
     Parameters
     ----------
     probs : array_like (n, K), or (n,) for the probability of class 1
-        A classifier's probabilities on rows that it was not fitted on.
+        A classifier's probabilities on rows that it was not fitted on. Or rows of Dask
+        or in blocks, without weights and `split`; cells of the simplex are then those
+        of a function.
     labels : array_like (n,)
         Integers 0..K-1, or names listed in `classes`.
     n_bins : int, default 10
@@ -147,9 +153,17 @@ def histogram_binning(
     (True, 0.9)
     """
     args = Arguments("histogram_binning")
+    vectors: dict[str, Any] = {"labels": labels, "sample_weight": sample_weight}
+    blocks = read_blocks(args, {"probs": probs, **vectors}, again=True)
+    read: AnyBinningRows
+    if blocks is None:
+        matrix: Any = probs
+        read = read_rows(args, matrix, classes=classes, **vectors)
+    else:
+        read = rows_of_blocks(args, blocks, blocks.classes(classes))
     rows, settings = read_options(
         args,
-        read_rows(args, probs, labels, sample_weight, classes),
+        read,
         n_bins=n_bins,
         scheme=scheme,
         mode=mode,
@@ -165,7 +179,7 @@ def histogram_binning(
     return fit_histogram(rows, settings)
 
 
-def fit_histogram(rows: BinningRows, settings: BinningSettings) -> BinningResult:
+def fit_histogram(rows: AnyBinningRows, settings: BinningSettings) -> BinningResult:
     """Count the labels of checked rows in bins and bound their frequencies."""
     scheme, of_scores = settings.scheme, settings.of_scores(len(rows.classes))
     if scheme.fixed is None:
@@ -177,9 +191,9 @@ def fit_histogram(rows: BinningRows, settings: BinningSettings) -> BinningResult
     return fit_classwise(rows, settings)
 
 
-def _warn_fewer(rows: BinningRows, n_bins: int, of_scores: bool) -> None:
+def _warn_fewer(rows: AnyBinningRows, n_bins: int, of_scores: bool) -> None:
     """Warn if there will be fewer bins than were asked for."""
-    n_rows = rows.labels.size
+    n_rows = rows.n
     possible = most_bins(n_rows, n_bins)
     if of_scores and rows.others is not None:
         n_rows = rows.n_chose

@@ -15,12 +15,14 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
+from distfreeuq._numerics.passes.row_parts import Parts
 from distfreeuq._numerics.unit_bins import Intervals, ScoreBins, all_counted
 from distfreeuq.binning import guarantees
 from distfreeuq.binning.balanced_splits import balanced_cells
 from distfreeuq.binning.guarantees import Choice
+from distfreeuq.binning.rows.scored_rows import ScoredRows, bins_of_equal_mass
 from distfreeuq.binning.simplex import SimplexCells
-from distfreeuq.binning.uniform_mass import mass_of_others, own_mass
+from distfreeuq.binning.uniform_mass import mass_of_others
 
 PartitionFunction: TypeAlias = Callable[[FloatMatrix], Any]
 """From probabilities (n, K) to bin numbers (n,)."""
@@ -115,14 +117,16 @@ class Scheme:
         """
         return guarantees.choice_of(self.name, of_scores, by_others)
 
-    def bins_of(self, scores: FloatArray, others: FloatArray | None) -> ScoreBins:
+    def bins_of(
+        self, scored: Parts[ScoredRows], n_rows: int, others: FloatArray | None
+    ) -> ScoreBins:
         """Return bins of one score; `others` is the score of the other rows."""
         if self.fixed is not None:
             assert isinstance(self.fixed, Intervals)
             return all_counted(self.fixed)
         if others is not None:
             return all_counted(mass_of_others(others, self.n_bins))
-        return own_mass(scores, self.n_bins)
+        return bins_of_equal_mass(scored, n_rows, self.n_bins)
 
     def bin_rows(self, probs: FloatMatrix, others: FloatMatrix | None) -> BinnedRows:
         """Return cells of the simplex, and in which of them the rows are.

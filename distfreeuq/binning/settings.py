@@ -15,8 +15,9 @@ from distfreeuq._base.array_types import (
 from distfreeuq._base.arrays import describe, is_single, read_only
 from distfreeuq._numerics.unit_bins import Intervals, equal_width, given_intervals
 from distfreeuq.binning import guarantees
-from distfreeuq.binning.data import BinningRows, set_apart
 from distfreeuq.binning.radii import BOUNDS, WEIGHTED_BOUNDS, Radii, extremes
+from distfreeuq.binning.rows.binning_blocks import AnyBinningRows
+from distfreeuq.binning.rows.rows_set_apart import set_apart
 from distfreeuq.binning.scheme import FunctionCells, PartitionFunction, Scheme
 
 MODES = ("canonical", "classwise", "top-label")
@@ -48,14 +49,14 @@ class BinningSettings:
         return self.mode != "canonical" or (n_classes == 2 and self.scheme.takes_scores)
 
     def fields(
-        self, rows: BinningRows, radii: Radii, bin_counts: IntArray, n_bins: int
+        self, rows: AnyBinningRows, radii: Radii, bin_counts: IntArray, n_bins: int
     ) -> dict[str, Any]:
         """Return the fields of the result that all modes have."""
         return {
             "radius": read_only(radii.radius),
             "low": read_only(radii.low),
             "high": read_only(radii.high),
-            "n": rows.labels.size,
+            "n": rows.n,
             "n_chose": rows.n_chose,
             "alpha": self.alpha,
             "bound": radii.bound,
@@ -80,7 +81,7 @@ class BinningSettings:
 
 def read_options(
     args: Arguments,
-    rows: BinningRows,
+    rows: AnyBinningRows,
     *,
     n_bins: int = 10,
     scheme: str | ArrayLike | PartitionFunction = "uniform-mass",
@@ -93,7 +94,7 @@ def read_options(
     weight_bound: float | None = None,
     renormalize: bool = False,
     rng: RandomState = None,
-) -> tuple[BinningRows, BinningSettings]:
+) -> tuple[AnyBinningRows, BinningSettings]:
     """Check the options of `histogram_binning`, for rows that are read already.
 
     Parameters

@@ -21,6 +21,7 @@ from distfreeuq._base.stored_state import State, floats, integers, part, require
 from distfreeuq._kernels import _row_stats
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.bin_counts import mean_scores, spread_weights, sum_weights
+from distfreeuq._numerics.passes.row_parts import OnePart
 from distfreeuq._numerics.sample_weights import divide
 from distfreeuq._numerics.unit_bins import Intervals
 from distfreeuq.binning.data import BinningRows
@@ -35,6 +36,8 @@ from distfreeuq.binning.radii import (
     weighted_binomial_radii,
 )
 from distfreeuq.binning.results import BinningResult, bin_tables
+from distfreeuq.binning.rows.binning_blocks import AnyBinningRows
+from distfreeuq.binning.rows.scored_rows import ScoredRows, count_in_bins
 from distfreeuq.binning.settings import BinningSettings
 
 if TYPE_CHECKING:
@@ -127,17 +130,14 @@ class TopLabelBinning(BinningResult):
         return pd.DataFrame(columns)
 
 
-def fit_top_label(rows: BinningRows, settings: BinningSettings) -> TopLabelBinning:
+def fit_top_label(rows: AnyBinningRows, settings: BinningSettings) -> TopLabelBinning:
     """Count how often the top label is right in bins of its probability."""
     weights, n_classes = rows.sample_weight, len(rows.classes)
-    _, confidence, hits = _top(rows.probs, rows.labels)
-    right = hits.astype(np.int64)
+    scored = rows.parts.then(_score_top)
     others = None if rows.others is None else _top(rows.others)[1]
-    bins = settings.scheme.bins_of(confidence, others)
+    bins = settings.scheme.bins_of(scored, rows.n, others)
     n_bins = bins.n_bins
-    label_counts, means = bins.tabulate(
-        confidence, right * n_classes + rows.labels, 2 * n_classes
-    )
+    label_counts, means = count_in_bins(scored, bins, 2 * n_classes)
     label_counts = label_counts.reshape(n_bins, 2, n_classes)
     by_event = label_counts.sum(axis=2)
     bin_counts = by_event.sum(axis=1)
@@ -148,7 +148,9 @@ def fit_top_label(rows: BinningRows, settings: BinningSettings) -> TopLabelBinni
         frequencies = divide(by_event[:, 1], bin_counts)
         radii = binomial_radii(by_event[:, 1], bin_counts, n_bins, alpha, bound)
     else:
-        members = bins.assign(confidence)
+        assert isinstance(scored, OnePart)
+        confidence, codes = scored.part
+        members, right = bins.assign(confidence), codes // n_classes
         sums = sum_weights(members, right, weights, n_bins, 2)
         spread = spread_weights(members, right, weights, n_bins)
         weighted = WeightedCounts(*sums, bin_counts, *spread)
@@ -172,6 +174,12 @@ def fit_top_label(rows: BinningRows, settings: BinningSettings) -> TopLabelBinni
         label_counts=read_only(label_counts),
         **settings.fields(rows, radii, bin_counts, n_bins),
     )
+
+
+def _score_top(rows: BinningRows) -> ScoredRows:
+    """Return the largest probabilities, and labels, by K more where they are right."""
+    _, confidence, right = _top(rows.probs, rows.labels)
+    return ScoredRows(confidence, right * np.int64(len(rows.classes)) + rows.labels)
 
 
 def _top(

@@ -55,12 +55,20 @@ def own_mass(scores: FloatArray, n_bins: int) -> ScoreBins:
 
 
 def own_mass_in_blocks(
-    blocks: Parts[GroupedValues], n_rows: int, n_bins: int
-) -> ScoreBins:
-    """Return the same bins, bit for bit, of scores that come in blocks."""
+    blocks: Parts[GroupedValues], n_rows: int, n_bins: int, n_groups: int = 1
+) -> list[ScoreBins]:
+    """Return the same bins, bit for bit, of scores that come in blocks.
+
+    A row has one score of each group, and each group has bins of its own.
+    """
     n_bins = most_bins(n_rows, n_bins)
-    found = radix_selection.order_statistics(blocks, edge_ranks(n_rows, n_bins))
-    return _bins_between(found.values, found.equal, n_rows, n_bins)
+    ranks = edge_ranks(n_rows, n_bins)
+    groups = None if n_groups == 1 else np.repeat(np.arange(n_groups), ranks.size)
+    wanted = np.tile(ranks, n_groups)
+    found = radix_selection.order_statistics(blocks, wanted, groups)
+    shape = (n_groups, ranks.size)
+    pairs = zip(found.values.reshape(shape), found.equal.reshape(shape), strict=True)
+    return [_bins_between(*own, n_rows, n_bins) for own in pairs]
 
 
 def _bins_between(

@@ -93,7 +93,7 @@ def test_edges_of_equal_mass_are_those_in_memory_bit_for_bit(dtype, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=4)))
     blocks = _Blocks([radix.GroupedValues(part) for part in np.split(scores, cuts)])
     in_blocks, in_memory = (
-        own_mass_in_blocks(blocks, n, n_bins),
+        *own_mass_in_blocks(blocks, n, n_bins),
         own_mass(scores, n_bins),
     )
     for one, other in (

@@ -245,10 +245,7 @@ def test_sets_that_would_be_drawn_at_each_computation_are_refused():
 def test_what_needs_all_rows_at_once_says_so():
     probs, labels = rows_of(30)
     lazy = da.from_array(probs, (7, 3))
-    for call in (
-        lambda: dfu.histogram_binning(lazy, labels),
-        lambda: dfu.venn_abers(lazy, labels),
-    ):
+    for call in (lambda: dfu.venn_abers(lazy, labels),):
         with pytest.raises(dfu.InputError, match=r"Dask Array .* needed at once"):
             call()
     # a number per row is no matrix: it is gathered

@@ -1,0 +1,1 @@
+"""Rows that bins are made of: in blocks, set apart, and scored."""
