@@ -1,22 +1,26 @@
-"""Logistic regressions on one matrix: on all its rows, and on several parts of them.
+"""Logistic regressions on the same rows: on all of them, and on several parts.
 
-A pass reads the matrix once, for all parts together.
+A pass reads the rows once, for all parts together.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
-from distfreeuq._base.array_types import BoolMatrix, FloatArray, FloatMatrix
+from distfreeuq._base.array_types import BoolArray, BoolMatrix, FloatArray, FloatMatrix
 from distfreeuq._kernels import _logistic
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.blocks import add_up, count_blocks
 from distfreeuq._numerics.gram_sums import Gram
 from distfreeuq._numerics.newton import FactoredHessian, minimize_convex
+from distfreeuq._numerics.passes.row_parts import OnePart, Parts
 
 # Columns up to which a Hessian is made; beyond, L-BFGS does without.
 _MOST_BY_NEWTON = 400
@@ -58,9 +62,8 @@ def logistic_sums(
     return add_up(sums)
 
 
-@dataclass(frozen=True, slots=True)
-class LogisticRows:
-    """Rows to be told apart, and the penalty on the coefficients.
+class DesignRows(NamedTuple):
+    """Some rows to be told apart.
 
     Attributes
     ----------
@@ -68,35 +71,74 @@ class LogisticRows:
         Float64, the last column ones.
     labels : ndarray (n,)
         0 or 1.
-    penalty : ndarray (p,)
-        Ridge beside the sum of the losses; 0 for the intercept.
+    start : int
+        Number of the first row among all.
     """
 
     design: FloatMatrix
     labels: FloatArray
+    start: int = 0
+
+    def of(self, marks: BoolMatrix | FloatMatrix) -> FloatMatrix:
+        """Return these rows' part of what all rows have, as floats."""
+        own = marks[self.start : self.start + len(self.labels)]
+        return own.astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LogisticRows:
+    """Rows to be told apart, and the penalty on the coefficients.
+
+    Attributes
+    ----------
+    parts : parts of DesignRows
+    n : int
+        Number of rows.
+    penalty : ndarray (p,)
+        Ridge beside the sum of the losses; 0 for the intercept.
+    """
+
+    parts: Parts[DesignRows]
+    n: int
     penalty: FloatArray
 
     def evaluate(
-        self, thetas: FloatMatrix, parts: FloatMatrix
+        self, thetas: FloatMatrix, marks: BoolMatrix | FloatMatrix
     ) -> tuple[FloatArray, FloatMatrix]:
         """Return mean losses (r,) and gradients (p, r) at thetas (p, r).
 
         Each is a mean over the rows that a column of ones and zeros (n, r) marks.
         """
-        sums = logistic_sums(self.design, self.labels, parts, thetas.T)
-        sizes = parts.sum(axis=0)
+        sums = self.parts.total(_SumLosses(thetas, marks))
+        sizes = marks.sum(axis=0)
         pulled = self.penalty[:, None] * thetas
         losses = sums[:, 0] + 0.5 * np.einsum("ij,ij->j", thetas, pulled)
         return losses / sizes, (sums[:, 1:].T + pulled) / sizes
 
-    def curvature(self, theta: FloatArray, part: FloatArray) -> FactoredHessian:
+    def curvature(
+        self, theta: FloatArray, mark: BoolArray | FloatArray
+    ) -> FactoredHessian:
         """Return the Hessian of the mean loss of a part (n,)."""
-        size = float(part.sum())
-        p = special.expit(self.design @ theta)
-        gram = Gram(theta.size)
-        gram.add(self.design, part * p * (1.0 - p) / size)
-        hessian = gram.total() + np.diag(self.penalty / size)
+        size = float(mark.sum())
+        hessian = self.parts.total(_SumCurvature(theta, mark[:, None], size))
+        hessian = hessian + np.diag(self.penalty / size)
         return FactoredHessian(hessian, np.zeros((theta.size, 0)))
+
+    def log_odds(self, thetas: FloatMatrix) -> FloatMatrix:
+        """Return the log-odds of all rows (n, r) at thetas (p, r)."""
+        found = self.parts.total(_LogOdds(thetas), _join)
+        found.sort(key=_start)
+        return found[0][1] if len(found) == 1 else np.vstack([own for _, own in found])
+
+    def every(self, stride: int) -> DesignRows:
+        """Return every stride-th row, in memory."""
+        found = self.parts.total(_Every(stride), _join)
+        found.sort(key=_start)
+        rows = [own for _, own in found]
+        return DesignRows(
+            np.concatenate([own.design for own in rows]),
+            np.concatenate([own.labels for own in rows]),
+        )
 
     @on_one_blas_thread
     def fit_all(self) -> tuple[FloatArray, FactoredHessian | None]:
@@ -104,23 +146,20 @@ class LogisticRows:
 
         Many rows start from the fit of a few, evenly spaced.
         """
-        n, p = self.design.shape
+        n, p = self.n, self.penalty.size
         start: FloatArray = np.zeros(p)
         if n >= 4 * _SAMPLE and p <= _MOST_BY_NEWTON:
-            every = slice(None, None, n // _SAMPLE)
-            few = LogisticRows(
-                np.ascontiguousarray(self.design[every]),
-                np.ascontiguousarray(self.labels[every]),
-                self.penalty,
-            )
-            start = few.fit_all()[0]
-        unit_weights = np.ones(n)
+            few = self.every(n // _SAMPLE)
+            start = LogisticRows(OnePart(few), few.labels.size, self.penalty).fit_all()[
+                0
+            ]
+        all_rows = np.ones(n, dtype=np.bool_)
         if p > _MOST_BY_NEWTON:
-            return self._by_lbfgs(unit_weights, start), None
-        metric = self.curvature(start, unit_weights)
-        theta = self._by_newton(unit_weights, start, metric)
+            return self._by_lbfgs(all_rows, start), None
+        metric = self.curvature(start, all_rows)
+        theta = self._by_newton(all_rows, start, metric)
         is_near = start.any()
-        return theta, metric if is_near else self.curvature(theta, unit_weights)
+        return theta, metric if is_near else self.curvature(theta, all_rows)
 
     @on_one_blas_thread
     def fit_parts(
@@ -132,13 +171,12 @@ class LogisticRows:
         alone, and not on `start` and `metric`, the fit of all rows and its Hessian:
         they only make the way short.
         """
-        marks = parts.astype(np.float64)
         if metric is None:
-            return np.column_stack([self._by_lbfgs(m, start) for m in marks.T])
-        thetas = np.repeat(start[:, None], marks.shape[1], axis=1)
+            return np.column_stack([self._by_lbfgs(m, start) for m in parts.T])
+        thetas = np.repeat(start[:, None], parts.shape[1], axis=1)
         before = np.full(thetas.shape[1], np.inf)
         for _ in range(_MAX_STEPS):
-            gradients = self.evaluate(thetas, marks)[1]
+            gradients = self.evaluate(thetas, parts)[1]
             steps = metric.solve(gradients)
             decrements = np.einsum("ij,ij->j", gradients, steps)
             if (decrements > _CONTRACTION * before).any():
@@ -147,10 +185,10 @@ class LogisticRows:
             if decrements.max() <= _TOLERANCE:
                 return thetas
             before = decrements
-        return np.column_stack([self._by_newton(m, start, metric) for m in marks.T])
+        return np.column_stack([self._by_newton(m, start, metric) for m in parts.T])
 
     def _by_newton(
-        self, part: FloatArray, start: FloatArray, metric: FactoredHessian
+        self, part: BoolArray, start: FloatArray, metric: FactoredHessian
     ) -> FloatArray:
         return minimize_convex(
             lambda theta: self._evaluate_one(theta, part),
@@ -160,7 +198,7 @@ class LogisticRows:
             tolerance=_TOLERANCE,
         )
 
-    def _by_lbfgs(self, part: FloatArray, start: FloatArray) -> FloatArray:
+    def _by_lbfgs(self, part: BoolArray, start: FloatArray) -> FloatArray:
         from scipy.optimize import minimize
 
         found = minimize(
@@ -174,7 +212,65 @@ class LogisticRows:
         return np.asarray(found.x)
 
     def _evaluate_one(
-        self, theta: FloatArray, part: FloatArray
+        self, theta: FloatArray, part: BoolArray
     ) -> tuple[float, FloatArray]:
         losses, gradients = self.evaluate(theta[:, None], part[:, None])
         return float(losses[0]), gradients[:, 0]
+
+
+@dataclass(frozen=True, slots=True)
+class _SumLosses:
+    """Sums losses and gradients of some rows, for several markings of all."""
+
+    thetas: FloatMatrix
+    marks: BoolMatrix | FloatMatrix
+
+    def __call__(self, rows: DesignRows) -> FloatMatrix:
+        own = rows.of(self.marks)
+        return logistic_sums(rows.design, rows.labels, own, self.thetas.T)
+
+
+@dataclass(frozen=True, slots=True)
+class _SumCurvature:
+    """Sums the Hessian of some rows' part of a mean loss."""
+
+    theta: FloatArray
+    marks: BoolMatrix | FloatMatrix
+    size: float
+
+    def __call__(self, rows: DesignRows) -> FloatMatrix:
+        p = special.expit(rows.design @ self.theta)
+        gram = Gram(self.theta.size)
+        own = rows.of(self.marks)[:, 0]
+        gram.add(rows.design, own * p * (1.0 - p) / self.size)
+        return gram.total()
+
+
+@dataclass(frozen=True, slots=True)
+class _LogOdds:
+    """Returns the log-odds of some rows, and the first one's number."""
+
+    thetas: FloatMatrix
+
+    def __call__(self, rows: DesignRows) -> list[tuple[int, FloatMatrix]]:
+        return [(rows.start, np.asarray(rows.design @ self.thetas))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Every:
+    """Takes rows whose number among all is a multiple of the stride."""
+
+    stride: int
+
+    def __call__(self, rows: DesignRows) -> list[tuple[int, DesignRows]]:
+        own = slice(-rows.start % self.stride, None, self.stride)
+        taken = DesignRows(rows.design[own].copy(), rows.labels[own].copy())
+        return [(rows.start, taken)]
+
+
+def _start(piece: tuple[int, Any]) -> int:
+    return piece[0]
+
+
+def _join(found: Sequence[list[Any]]) -> list[Any]:
+    return list(chain.from_iterable(found))

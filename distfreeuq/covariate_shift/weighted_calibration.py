@@ -53,8 +53,8 @@ ALL_CALIBRATORS = tuple(dict.fromkeys((*CALIBRATORS, "binning")))
 
 
 _INSTEAD = (
-    "Estimate density_ratio from arrays of a sample, and give its weights with the "
-    "blocks to temperature_scaling or another map, as sample_weight."
+    "Give density_ratio the blocks, and its source_weight with them to "
+    "temperature_scaling or another map, as sample_weight."
 )
 
 

@@ -25,6 +25,7 @@ from distfreeuq._base.arrays import (
 )
 from distfreeuq.density_ratios.design import Design, read_design
 from distfreeuq.density_ratios.kernel_mean_matching import MOST_ROWS
+from distfreeuq.density_ratios.rows.samples_in_blocks import SamplesInBlocks
 
 _USED = {
     "logistic": {"ridge"},
@@ -54,6 +55,16 @@ class Samples(NamedTuple):
     source: FloatMatrix
     target: FloatMatrix
     features: Classes
+
+    @property
+    def n_source(self) -> int:
+        """Number of source rows."""
+        return len(self.source)
+
+    @property
+    def n_target(self) -> int:
+        """Number of target rows."""
+        return len(self.target)
 
 
 def read_samples(args: Arguments, source: ArrayLike, target: ArrayLike) -> Samples:
@@ -207,7 +218,7 @@ class RatioOptions:
 
 def read_ratio_options(
     args: Arguments,
-    samples: Samples,
+    samples: Samples | SamplesInBlocks,
     *,
     method: Any,
     calibrate: bool,
@@ -227,7 +238,7 @@ def read_ratio_options(
         if value is not None and option not in used:
             what = f"None: method {name!r} does not use it"
             args.invalid(option, what, describe(value))
-    n_source, n_target = len(samples.source), len(samples.target)
+    n_source, n_target = samples.n_source, samples.n_target
     discriminates = estimator is not None or name in ("logistic", "mlp")
     fewest = 3 if calibrate and discriminates else 2
     folds = args.count(n_folds, "n_folds", low=fewest)

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, FloatArray, RandomState
+from distfreeuq._base.array_types import ArrayLike, FloatArray, RandomState, RowsLike
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.random_streams import stream
 from distfreeuq._base.user_warnings import warn_user
-from distfreeuq._numerics.row_blocks import refuse_blocks
 from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.density_ratios.data import (
     RatioOptions,
@@ -26,14 +25,14 @@ from distfreeuq.density_ratios.diagnostics import (
 )
 from distfreeuq.density_ratios.methods import estimate
 from distfreeuq.density_ratios.results import DensityRatioResult
+from distfreeuq.density_ratios.rows.samples_in_blocks import (
+    SamplesInBlocks,
+    read_samples_in_blocks,
+)
 from distfreeuq.density_ratios.weight_pipeline import condition
 from distfreeuq.exceptions import SupportWarning
 from distfreeuq.guarantees import NoGuarantee
 
-_INSTEAD = (
-    "Estimate it from arrays of a sample of each, and weigh the rows of every block by "
-    "the result's weight(x)."
-)
 _UNCOVERED = 0.02
 """Share of target rows without support in the source that is worth a warning."""
 _FEW_ROWS = 30.0
@@ -48,8 +47,8 @@ _REASON = (
 
 
 def density_ratio(
-    source: ArrayLike,
-    target: ArrayLike,
+    source: RowsLike,
+    target: RowsLike,
     *,
     formula: str | None = None,
     method: Any = "logistic",
@@ -77,7 +76,9 @@ def density_ratio(
     source : array_like (n_source, d), or (n_source,) for one feature
         Features of the source rows, finite. A frame's columns name them; columns of
         texts or categories become a column of zeros and ones for each level, in either
-        sample, but the first.
+        sample, but the first. Rows of numbers of either sample may be of Dask or in
+        blocks for "logistic": they are read some twenty times, and the log-odds and
+        weights of each are gathered.
     target : array_like (n_target, d)
         Features of the target rows.
     formula : str, optional
@@ -204,8 +205,13 @@ def density_ratio(
     array([2.9, 0.3])
     """
     args = Arguments("density_ratio")
-    refuse_blocks(args, {"source": source, "target": target}, _INSTEAD)
-    samples, design = read_frames(args, source, target, formula)
+    in_blocks = read_samples_in_blocks(args, source, target, method, formula)
+    samples: Samples | SamplesInBlocks
+    design: Design | None = None
+    if in_blocks is not None:
+        samples = in_blocks
+    else:
+        samples, design = read_frames(args, source, target, formula)
     options = read_ratio_options(
         args,
         samples,
@@ -230,13 +236,13 @@ def density_ratio(
 
 
 def fit_density_ratio(
-    samples: Samples,
+    samples: Samples | SamplesInBlocks,
     options: RatioOptions,
     rng: RandomState,
     design: Design | None = None,
 ) -> DensityRatioResult:
     """Estimate the weights of samples that are read already."""
-    n_source, n_target = len(samples.source), len(samples.target)
+    n_source, n_target = samples.n_source, samples.n_target
     found = estimate(
         samples,
         options,

@@ -13,8 +13,12 @@ from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, floats, maybe, real
 from distfreeuq._numerics.blas import on_one_blas_thread
-from distfreeuq._numerics.logistic_regression import LogisticRows
-from distfreeuq._numerics.standardization import center_and_scale
+from distfreeuq._numerics.logistic_regression import DesignRows, LogisticRows
+from distfreeuq._numerics.passes.pooled_features import (
+    FeatureRows,
+    center_and_scale_of,
+)
+from distfreeuq._numerics.passes.row_parts import OnePart, Parts
 
 _MOST_FOR_INFERENCE = 250_000
 """Entries of a matrix that statsmodels still fits in a fraction of a second."""
@@ -75,7 +79,7 @@ class LogisticLearner:
 
     Parameters
     ----------
-    x : ndarray (n, d)
+    x : ndarray (n, d) or parts of FeatureRows
         Source rows, then target rows.
     is_target : ndarray (n,)
     ridge : float
@@ -83,18 +87,16 @@ class LogisticLearner:
         unique where d > n.
     """
 
-    def __init__(self, x: FloatMatrix, is_target: BoolArray, ridge: float) -> None:
-        self.center, self.scale = center_and_scale(x)
-        n, d = x.shape
-        design = np.empty((n, d + 1))
-        step = max(1, _BLOCK_ENTRIES // (d + 1))
-        for start in range(0, n, step):  # blocks that stay in the cache
-            block = slice(start, start + step)
-            away = x[block] - self.center
-            np.divide(away, self.scale, out=design[block, :d])
-        design[:, d] = 1.0
-        penalty = np.append(np.full(d, ridge), 0.0)
-        self.rows = LogisticRows(design, is_target.astype(np.float64), penalty)
+    def __init__(
+        self, x: FloatMatrix | Parts[FeatureRows], is_target: BoolArray, ridge: float
+    ) -> None:
+        n, parts = is_target.size, x
+        if isinstance(parts, np.ndarray):
+            parts = OnePart(FeatureRows(parts, is_target.astype(np.float64)))
+        self.center, self.scale = center_and_scale_of(parts, n)
+        designed = parts.then(_Standardize(self.center, self.scale))
+        penalty = np.append(np.full(self.center.size, ridge), 0.0)
+        self.rows = LogisticRows(designed, n, penalty)
         self.theta, self.metric = self.rows.fit_all()
 
     def fit_all(self) -> LinearDiscriminator:
@@ -113,13 +115,13 @@ class LogisticLearner:
     def held_out_log_odds(self, fits: BoolMatrix) -> FloatMatrix:
         """Return all rows' log-odds (n, r) by fits on the rows that r columns mark."""
         thetas = self.rows.fit_parts(fits, self.theta, self.metric)
-        return np.asarray(self.rows.design @ thetas)
+        return self.rows.log_odds(thetas)
 
     def _inference(self) -> tuple[FloatArray | None, FloatArray | None]:
-        design = self.rows.design
-        n, p = design.shape
-        if design.size > _MOST_FOR_INFERENCE or n < 5 * p:
+        n, p = self.rows.n, self.rows.penalty.size
+        if n * p > _MOST_FOR_INFERENCE or n < 5 * p:
             return None, None
+        design, labels, _ = self.rows.every(1)
         import statsmodels.api as sm
         from statsmodels.tools.sm_exceptions import ModelWarning
 
@@ -127,12 +129,29 @@ class LogisticLearner:
         with warnings.catch_warnings():  # separated samples are recognised below
             warnings.simplefilter("ignore", ModelWarning)
             warnings.simplefilter("ignore", RuntimeWarning)
-            model = sm.GLM(
-                self.rows.labels, design[:, varies], family=sm.families.Binomial()
-            )
+            model = sm.GLM(labels, design[:, varies], family=sm.families.Binomial())
             fit = model.fit()
         if float(np.abs(model.exog @ fit.params).max()) > _SEPARATED:
             return None, None
         coef, std_err = np.full((2, p), np.nan)
         coef[varies], std_err[varies] = fit.params, fit.bse
         return read_only(coef[:-1]), read_only(std_err[:-1])
+
+
+@dataclass(frozen=True, slots=True)
+class _Standardize:
+    """Makes the design matrix of some rows: on a common scale, and a column of ones."""
+
+    center: FloatArray
+    scale: FloatArray
+
+    def __call__(self, rows: FeatureRows) -> DesignRows:
+        x, (n, d) = rows.x, rows.x.shape
+        design = np.empty((n, d + 1))
+        step = max(1, _BLOCK_ENTRIES // (d + 1))
+        for start in range(0, n, step):  # blocks that stay in the cache
+            block = slice(start, start + step)
+            away = x[block] - self.center
+            np.divide(away, self.scale, out=design[block, :d])
+        design[:, d] = 1.0
+        return DesignRows(design, rows.labels, rows.start)

@@ -17,6 +17,7 @@ from distfreeuq.density_ratios.kliep import fit_kliep
 from distfreeuq.density_ratios.logistic_discriminator import LogisticLearner
 from distfreeuq.density_ratios.nearest_neighbors import fit_neighbors
 from distfreeuq.density_ratios.network_discriminator import NetworkLearner
+from distfreeuq.density_ratios.rows.samples_in_blocks import SamplesInBlocks
 from distfreeuq.density_ratios.ulsif import fit_least_squares
 
 _DEFAULT_RIDGE = 1.0
@@ -26,12 +27,17 @@ _DEFAULT_RELATIVE = 0.1
 
 
 def estimate(
-    samples: Samples,
+    samples: Samples | SamplesInBlocks,
     options: RatioOptions,
     deal_rng: np.random.Generator,
     fit_rng: np.random.Generator,
 ) -> RatioEstimate:
     """Estimate the ratio by the method chosen."""
+    learner: Learner
+    if isinstance(samples, SamplesInBlocks):
+        folds = deal(samples.n_source, samples.n_target, options.n_folds, deal_rng)
+        learner = LogisticLearner(samples.parts, samples.is_target, _ridge(options))
+        return cross_fit(learner, samples.is_target, folds, options.calibrate)
     source, target = samples.source, samples.target
     if options.name == "knn":
         return fit_neighbors(source, target, options.n_neighbors)
@@ -63,7 +69,6 @@ def estimate(
         )
     pooled = np.concatenate([source, target])
     is_target = np.arange(pooled.shape[0]) >= source.shape[0]
-    learner: Learner
     if options.estimator is not None:
         learner = UserLearner(pooled, is_target, options.estimator, options.progress)
     elif options.name == "mlp":
@@ -76,7 +81,11 @@ def estimate(
             options.progress,
         )
     else:
-        ridge = _DEFAULT_RIDGE if options.ridge is None else float(options.ridge[0])
-        learner = LogisticLearner(pooled, is_target, ridge)
+        learner = LogisticLearner(pooled, is_target, _ridge(options))
     loss = options.loss or "nll"
     return cross_fit(learner, is_target, folds, options.calibrate, loss)
+
+
+def _ridge(options: RatioOptions) -> float:
+    """Return the ridge of a logistic regression."""
+    return _DEFAULT_RIDGE if options.ridge is None else float(options.ridge[0])

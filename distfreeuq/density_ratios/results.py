@@ -22,6 +22,7 @@ from distfreeuq._base.stored_state import (
     several,
     text,
 )
+from distfreeuq._numerics.row_blocks import lazy
 from distfreeuq._numerics.sample_weights import effective_sample_size, largest_share
 from distfreeuq.bounds import unchecked
 from distfreeuq.density_ratios.data import read_new_rows
@@ -208,6 +209,7 @@ class DensityRatioResult(Result):
         )
         return unchecked.renyi_from_weights(self.source_weight, order)
 
+    @lazy
     def weight(self, x: ArrayLike) -> FloatArray:
         """Weights of new rows, shape (n,), by the fit on all rows.
 
@@ -218,7 +220,7 @@ class DensityRatioResult(Result):
         ----------
         x : array_like (n, d)
             Features as in the fit; (n,) if there was one. After a fit of texts,
-            categories or a formula, a frame.
+            categories or a formula, a frame. Of Dask's rows the weights are lazy.
         """
         args = Arguments("DensityRatioResult.weight")
         return weights_by_ratio(self, args, x, "x")

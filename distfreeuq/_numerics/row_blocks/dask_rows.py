@@ -144,22 +144,26 @@ class DaskRows:
         self,
         task: Callable[..., Any],
         fit: Any,
-        n_columns: int,
+        n_columns: int | None,
         dtype: np.dtype[Any],
     ) -> Any:
-        """Return a Dask array (n, n_columns) of what a task makes of each block."""
+        """Return a Dask array (n, n_columns) of what a task makes of each block.
+
+        Without columns, of one number for each row.
+        """
         import dask.array
         from dask.delayed import delayed
 
         array: Any = dask.array
 
+        columns = () if n_columns is None else (n_columns,)
         one_fit = delayed(fit, pure=False, traverse=False)
         make = delayed(task, pure=False, traverse=False)
         sizes = [np.nan] * self.n_blocks if self.sizes is None else self.sizes
         cut = zip(range(self.n_blocks), self.starts(), *self._pieces, strict=True)
         blocks = [
             array.from_delayed(
-                make(one_fit, *arguments), shape=(size, n_columns), dtype=dtype
+                make(one_fit, *arguments), shape=(size, *columns), dtype=dtype
             )
             for arguments, size in zip(cut, sizes, strict=True)
         ]

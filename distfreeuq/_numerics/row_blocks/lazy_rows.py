@@ -69,7 +69,8 @@ def _lazily(
     if hasattr(example, "mask"):
         mask = rows.lazily(task, self, example.mask.shape[1], np.dtype(np.bool_))
         return example._of_dask(mask)
-    return rows.lazily(task, self, example.shape[1], example.dtype)
+    n_columns = example.shape[1] if example.ndim > 1 else None
+    return rows.lazily(task, self, n_columns, example.dtype)
 
 
 class MethodTask:

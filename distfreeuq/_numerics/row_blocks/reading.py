@@ -143,6 +143,10 @@ class RowBlocks:
             self._args.invalid(self.parameter, must, f"{n} column")
         return self._args.classes(given, columns, n)
 
+    def column_names(self) -> Classes | None:
+        """Return the names of the columns, if they have any."""
+        return self._columns()[0]
+
     def _columns(self) -> tuple[Classes | None, int]:
         """Return the names of the columns, if they have any, and their number."""
         value = self._first[self.parameter]

@@ -154,13 +154,14 @@ REFUSED = [
         "'sample_weight' .* Got all zero",
     ),
     (lambda z, y: dfu.temperature_scaling(z[:0], y[:0]), "with n >= 1. Got shape"),
-    (lambda z, y: dfu.mlls(z, y, z), "'probs' .* of mlls .*in blocks to bbse or"),
-    (lambda z, y: dfu.density_ratio(z, z[:9]), "'source' .* an array in memory"),
-    (lambda z, y: dfu.density_ratio(np.eye(4), z), "'target' .*Estimate it from"),
+    (
+        lambda z, y: dfu.density_ratio(z, z[:9], method="knn"),
+        "'method' .* 'logistic' where rows come in blocks",
+    ),
     (lambda z, y: dfu.compare_calibrations(z, y), "'logits' .* an array in memory"),
     (
         lambda z, y: dfu.covariate_shift_calibration(z, y, source=z, target=z),
-        "'logits' .*Estimate density_ratio from arrays of a sample",
+        "'logits' .*Give density_ratio the blocks",
     ),
     (lambda z, y: dfu.temperature_scaling(z, y[:5]), "'labels' .* of length 20000"),
 ]
