@@ -166,7 +166,11 @@ def fit_interpolated(
     own = np.where(np.isinf(own), largest, own)
     thresholds = np.full(counts.size, for_all)
     if np.isfinite(for_all) or share == 1.0:
-        thresholds = share * own + (1.0 - share) * min(for_all, largest)
+        common = min(for_all, largest)
+        thresholds = share * own + (1.0 - share) * common
+        # rounding may put a mean of equal numbers below them, and rows that score as
+        # much outside
+        thresholds = np.maximum(thresholds, np.minimum(own, common))
     return InterpolatedConformalResult(
         title="Interpolated conformal prediction sets",
         thresholds=read_only(thresholds),

@@ -172,3 +172,16 @@ def test_macro_coverage_by_hand():
     assert result.macro_coverage == 0.5 and result.share_below == 0.5
     empty = fit.predict(np.empty((0, 3))).evaluate([])
     assert np.isnan(empty.macro_coverage) and np.isnan(empty.share_below)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.7])
+@pytest.mark.parametrize("score", ["aps", "lac"])
+def test_a_mean_of_equal_thresholds_holds_rows_that_score_as_much(share, score):
+    """Rounding put it below them: no row was covered where all but 2 alpha should."""
+    counts = np.array([[5, 2, 4, 8], [1, 6, 3, 3], [2, 3, 2, 6], [1, 9, 5, 4]])
+    for row in counts / counts.sum(axis=1, keepdims=True):
+        probs, labels = np.tile(row, (12, 1)), np.full(12, 2)
+        fit = dfu.interpolated_conformal(
+            probs, labels, alpha=0.15, share=share, score=score, randomized=False, rng=0
+        )
+        assert fit.predict(probs[:1], rng=1).mask[0, 2]

@@ -11,7 +11,7 @@ from distfreeuq.exceptions import InputError
 from distfreeuq.label_shift.confusion import hard_confusion
 from distfreeuq.label_shift.inference.delta_method import hard_covariance
 from distfreeuq.label_shift.inference.moments.counted_moments import moments_of_counts
-from distfreeuq.label_shift.inference.score_intervals import score_ends
+from distfreeuq.label_shift.inference.score_intervals import Labelled, score_ends
 from distfreeuq.label_shift.labelled_shares import weigh_labels, with_shares
 from distfreeuq.label_shift.linear_solution import solve
 from distfreeuq.theorems.label_shift.carried_losses import P, Q, rows
@@ -229,3 +229,14 @@ def test_it_is_saved_with_its_labels(fit, tmp_path):
     assert str(again.summary()) == str(fit.summary())
     assert np.array_equal(again.confint(), fit.confint())
     assert np.array_equal(again.labelled.counts, fit.labelled.counts)
+
+
+def test_what_scarce_classes_hide_is_added_beside_labels_too():
+    joint = np.array([[60, 2, 0], [3, 80, 0], [0, 1, 3]])
+    said, labels = np.repeat(np.indices((3, 3)).reshape(2, -1), joint.ravel(), axis=1)
+    new = np.repeat([0, 1, 2], [40, 30, 90])
+    moments = moments_of_counts(hard_confusion(said, labels, new, 3))
+    # labels that count for nothing leave the ends as they are
+    for_nothing = Labelled(5, np.array([0.2, 0.2, 0.6]), np.zeros(3))
+    alone = score_ends(moments, 0.1)
+    assert score_ends(moments, 0.1, for_nothing) == pytest.approx(alone)

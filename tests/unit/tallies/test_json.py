@@ -8,6 +8,7 @@ import pytest
 
 import distfreeuq as dfu
 from distfreeuq._base import persistence
+from distfreeuq._base.files.numbers import array_of_list, listed_of
 
 RNG = np.random.default_rng(5)
 PROBS = RNG.dirichlet([2, 1, 1], 60)
@@ -35,6 +36,13 @@ def test_a_text_is_read_back_to_the_last_bit(name, tmp_path):
     in_file = json.loads(bytes(np.load(tmp_path / "one.npz")["json"]))
     assert json.loads(text)["digest"] == in_file["digest"]
     assert json.loads(text)["version"] == in_file["version"]
+
+
+@pytest.mark.parametrize("kind", ["<f4", "<f8"])
+def test_numbers_that_are_not_finite_are_read_back(kind):
+    array = np.array([[np.nan, np.inf], [-np.inf, -0.0]], dtype=kind)
+    again = array_of_list(json.loads(json.dumps(listed_of(array), allow_nan=False)))
+    assert again.tobytes() == array.tobytes() and again.dtype == array.dtype
 
 
 def test_its_arrays_are_numbers_that_people_read():
