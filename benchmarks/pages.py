@@ -6,6 +6,7 @@ measures nothing. ``--print FOLDER`` prints page and table instead, of the resul
 that folder. The figures of the docs page are drawn when the site is built.
 """
 
+import csv
 import json
 import sys
 from collections.abc import Iterator
@@ -104,7 +105,28 @@ def page(runs: list[dict[str, Any]]) -> str:
             place = f"growth/growth-{family}.svg"
             lines += [f"![Growth of times: {title.lower()}]({place})", ""]
         lines += [*family_table(jobs), ""]
+    lines += ["## Thousands of classes", "", *many_classes(), ""]
     return "\n".join(lines)
+
+
+def many_classes() -> Iterator[str]:
+    """Yield the table of sets where classes are many, and how it was made."""
+    yield (
+        "`python -m benchmarks.many_classes` runs each method in a process of its own, "
+        "on drawn rows: n of each sample, source classes in equal proportions (at "
+        "n = 30,000 three rows of each), the target's in proportion to an exponential "
+        "variable each. Times are the processor's on one thread of a busy machine, "
+        "which makes them longer; much of what ten thousand classes take is the "
+        "system's, for fresh memory. Memory is the peak beyond the rows and what was "
+        "in use to draw them: 0 is less than that. The fit includes the weights."
+    )
+    yield ""
+    with (RESULTS / "many-classes.csv").open(newline="") as file:
+        header, *rows = csv.reader(file)
+    yield "| " + " | ".join(header) + " |"
+    yield "|---:|---:|---|" + "---:|" * (len(header) - 3)
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
 
 
 def environment_lines(run: dict[str, Any]) -> Iterator[str]:

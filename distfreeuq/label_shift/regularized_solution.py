@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
-from distfreeuq._base.array_types import FloatArray, FloatMatrix
+from distfreeuq._base.array_types import FloatArray
+from distfreeuq._numerics.matrices.matrix_blocks import Blocks
 from distfreeuq.label_shift.class_matrix import ClassMatrix, TakingPart
-from distfreeuq.label_shift.confusion import Confusion
+from distfreeuq.label_shift.confusion import Confusion, table_of
 
 # The constants of the authors' code.
 _CONFIDENCE = 0.05
@@ -29,7 +31,7 @@ def default_regularization(n: int, n_classes: int) -> float:
 
 
 def minimize_regularized(
-    c: FloatMatrix, b: FloatArray, delta: float, beside: float = 0.0
+    c: Any, b: FloatArray, delta: float, beside: float = 0.0
 ) -> FloatArray:
     """Return the theta that minimises |C theta - b| + delta |theta|.
 
@@ -42,7 +44,7 @@ def minimize_regularized(
 
     Parameters
     ----------
-    c : ndarray (R, K)
+    c : ndarray (R, K), or a sparse array
     b : ndarray (R,)
     delta : float
         Non-negative.
@@ -63,20 +65,22 @@ def minimize_regularized(
     """
     from scipy.optimize import brentq
 
-    u, s, vt = np.linalg.svd(c, full_matrices=False)
-    beta = u.T @ b
-    if c.shape[0] > s.size:  # no theta reaches what is left
-        beside = math.hypot(beside, float(np.linalg.norm(b - u @ beta)))
+    found = Blocks.of(c).coordinates(c, b)
+    s, beta = found.values, found.beta
+    if found.outside > 0.0:  # no theta reaches what is left
+        beside = math.hypot(beside, found.outside)
     if beside > 0.0:
         s, beta = np.append(s, 0.0), np.append(beta, beside)
-        vt = np.vstack([vt, np.zeros(c.shape[1])])
-    size = float(np.linalg.norm(beta))
-    regular = s > s[0] * s.size * np.finfo(np.float64).eps
+    size, largest = float(np.linalg.norm(beta)), float(s.max(initial=0.0))
+    regular = s > largest * s.size * np.finfo(np.float64).eps
     if size == 0.0 or delta >= float(np.linalg.norm(s * beta)) / size:
-        return np.zeros(c.shape[1])
+        return np.zeros(found.n_columns)
+
+    def back(x: FloatArray) -> FloatArray:
+        return found.back(x[: s.size - (beside > 0.0)])
 
     def theta(t: float) -> FloatArray:
-        return np.asarray(vt.T @ (s * beta / (s**2 + t)))
+        return back(s * beta / (s**2 + t))
 
     def ratio(log_t: float) -> float:
         weight = beta / (s**2 + math.exp(log_t))
@@ -89,8 +93,8 @@ def minimize_regularized(
         inverse = np.divide(beta, s, out=np.zeros_like(beta), where=regular)
         twice = np.divide(inverse, s, out=np.zeros_like(beta), where=regular)
         if delta * np.linalg.norm(twice) <= np.linalg.norm(inverse) or delta == 0.0:
-            return np.asarray(vt.T @ inverse)
-    low = high = 2.0 * math.log(s[0])
+            return back(inverse)
+    low = high = 2.0 * math.log(largest)
     while ratio(low) > delta and low > -700.0:
         low -= 10.0
     while ratio(high) < delta and high < 700.0:
@@ -113,6 +117,6 @@ def regularized_weights(confusion: Confusion, regularization: float) -> FloatArr
         c = joint.block / confusion.n
         theta = minimize_regularized(c, b[joint.rows], regularization, beside)
         return 1.0 + TakingPart(b.size, joint.columns).vector(theta)
-    whole = confusion.matrix
-    apart = confusion.frequencies - whole.sum(axis=1)
+    whole = confusion.matrix if confusion.soft else table_of(confusion) / confusion.n
+    apart = confusion.frequencies - np.asarray(whole.sum(axis=1))
     return 1.0 + minimize_regularized(whole, apart, regularization)

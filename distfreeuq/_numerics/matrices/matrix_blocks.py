@@ -7,8 +7,9 @@ the blocks: time grows with the third power of the largest block, not of the mat
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,8 +19,10 @@ from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 # The largest and smallest singular value of larger blocks are found by iteration.
 FEW = 500
 
-# A singular block of more rows has no pseudo-inverse: it would take minutes.
+# The pseudo-inverse of a singular block of more rows would take minutes, and is taken
+# with a ridge of so much of the largest diagonal element.
 LARGEST = 3000
+_RIDGE = 1e-9
 
 # Relative accuracy of singular values by iteration.
 _TOLERANCE = 1e-8
@@ -67,7 +70,8 @@ class Blocks:
         from scipy.sparse.csgraph import connected_components
 
         n_rows, n_columns = matrix.shape
-        if max(matrix.shape) <= FEW:
+        full = isinstance(matrix, np.ndarray) and matrix[0].all() and matrix[:, 0].all()
+        if full or max(matrix.shape) <= FEW:
             return cls.whole((n_rows, n_columns))
         rows, columns = matrix.nonzero()
         size = n_rows + n_columns
@@ -96,10 +100,7 @@ class Blocks:
         return (first[0].size, first[1].size) == self.shape and bool(self.others)
 
     def inverse(self, matrix: Any, rank: float = RANK) -> FloatMatrix:
-        """Return the inverse; of singular blocks the pseudo-inverse.
-
-        A singular block of more than `LARGEST` rows has zeros.
-        """
+        """Return the inverse; of singular blocks the pseudo-inverse."""
         if self.is_whole:
             return inverse_matrix(_dense(matrix), rank)
         out = np.zeros(self.shape[::-1])
@@ -164,6 +165,70 @@ class Blocks:
         largest = max(block[2].largest for block in found)
         return Extremes(largest, weakest[2].smallest, left, right)
 
+    def coordinates(self, matrix: Any, right: FloatArray) -> Coordinates:
+        """Return a vector in the singular value decomposition U S V'."""
+        parts: list[_Part] = []
+        used = np.zeros(right.size, dtype=bool)
+        rows, columns = self.single
+        if rows.size:
+            used[rows] = True
+            entries = _entries(matrix, rows, columns)
+            signed = np.sign(entries) * right[rows]
+            parts.append((columns, np.abs(entries), signed, None))
+        outside = 0.0
+        for rows, columns in self.others:
+            used[rows] = True
+            u, s, vt = np.linalg.svd(_part(matrix, rows, columns), full_matrices=False)
+            beta = u.T @ right[rows]
+            if rows.size > s.size:
+                left = float(np.linalg.norm(right[rows] - u @ beta))
+                outside = math.hypot(outside, left)
+            parts.append((columns, s, beta, vt))
+        if not used.all():
+            outside = math.hypot(outside, float(np.linalg.norm(right[~used])))
+        return Coordinates(self.shape[1], tuple(parts), outside)
+
+
+_Part: TypeAlias = tuple[IntArray, FloatArray, FloatArray, FloatMatrix | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinates:
+    """A vector b in the singular value decomposition U S V' of a matrix.
+
+    Attributes
+    ----------
+    n_columns : int
+    parts : tuple
+        Columns, singular values, those coordinates of U'b, and rows of V' by block;
+        None for V' that is one.
+    outside : float
+        Length of the part of b that no combination of U's columns reaches.
+    """
+
+    n_columns: int
+    parts: tuple[_Part, ...]
+    outside: float
+
+    @property
+    def values(self) -> FloatArray:
+        """All singular values, those of one block after those of another."""
+        return np.concatenate([part[1] for part in self.parts] or [np.zeros(0)])
+
+    @property
+    def beta(self) -> FloatArray:
+        """U'b in the same order."""
+        return np.concatenate([part[2] for part in self.parts] or [np.zeros(0)])
+
+    def back(self, x: FloatArray) -> FloatArray:
+        """Return V x, x in the same order."""
+        out, start = np.zeros(self.n_columns), 0
+        for columns, values, _, vt in self.parts:
+            own = x[start : start + values.size]
+            out[columns] = own if vt is None else vt.T @ own
+            start += values.size
+        return out
+
 
 @dataclass(frozen=True, slots=True)
 class Extremes:
@@ -178,8 +243,8 @@ class Extremes:
 def inverse_matrix(matrix: FloatMatrix, rank: float = RANK) -> FloatMatrix:
     """Return the inverse; the pseudo-inverse, which costs more, if singular.
 
-    `rank` is the share of the largest singular value below which others are none. A
-    singular matrix of more than `LARGEST` rows has no pseudo-inverse, but zeros.
+    `rank` is the share of the largest singular value below which others are none. Of a
+    singular matrix of more than `LARGEST` rows it is the pseudo-inverse with a ridge.
     """
     if np.abs(matrix).max(initial=0.0) < NO_MASS:
         return np.zeros(matrix.shape[::-1])
@@ -194,8 +259,17 @@ def inverse_matrix(matrix: FloatMatrix, rank: float = RANK) -> FloatMatrix:
                 if np.prod([*norms]) < 1.0 / rank:
                     return inverse
     if max(matrix.shape) > LARGEST:
-        return np.zeros(matrix.shape[::-1])
+        return _nearly_pseudo_inverse(matrix)
     return np.linalg.pinv(matrix, rcond=rank)
+
+
+def _nearly_pseudo_inverse(matrix: FloatMatrix) -> FloatMatrix:
+    """Return (A'A + e)^-1 A' with a small e: by Cholesky's method, without vectors."""
+    from scipy.linalg import cho_factor, cho_solve
+
+    gram = matrix.T @ matrix
+    gram[np.diag_indices_from(gram)] += _RIDGE * float(gram.diagonal().max())
+    return np.asarray(cho_solve(cho_factor(gram, overwrite_a=True), matrix.T))
 
 
 def _extremes(part: FloatMatrix) -> Extremes:
