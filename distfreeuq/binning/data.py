@@ -93,11 +93,7 @@ def read_target_weights(
     args: Arguments, given: Any, region: Any, delta: float, classes: Classes
 ) -> TargetWeights:
     """Return checked weights from numbers, an estimate, or a region."""
-    from distfreeuq.label_shift.results import (
-        LabelShiftResult,
-        identified_weights,
-        refuse_labelled,
-    )
+    from distfreeuq.label_shift.results import LabelShiftResult, identified_weights
 
     delta = args.probability(delta, "delta")
     n_classes = len(classes)
@@ -114,7 +110,6 @@ def read_target_weights(
         if tuple(given.classes) != tuple(classes):
             must = f"for the classes {listed(classes)}"
             args.invalid("label_weight", must, f"weights for {listed(given.classes)}")
-        refuse_labelled(args, given, "label_weight")
         source = given.method
         if region is None and not given.known:
             region = given.region(delta)

@@ -29,7 +29,7 @@ from distfreeuq.conformal.under_label_shift.given_weights_fits import (
     fit_label_shift_pac,
 )
 from distfreeuq.guarantees import Guarantee, NoGuarantee
-from distfreeuq.label_shift.results import LabelShiftResult, refuse_labelled
+from distfreeuq.label_shift.results import LabelShiftResult
 from distfreeuq.results import Result
 
 if TYPE_CHECKING:
@@ -277,7 +277,6 @@ def prediction_sets(
     if shift is None:
         return _by_class(calibration, alpha, confidence, _UNKNOWN)
     if isinstance(shift, LabelShiftResult) and not shift.known:
-        refuse_labelled(args, shift, "shift")
         _check_classes(args, shift, calibration)
         if confidence is not None:
             drawn = fit_capped_pac(calibration, shift, alpha, confidence)

@@ -33,7 +33,6 @@ from distfreeuq.label_shift.inference.regions import Box, Polytope
 from distfreeuq.label_shift.results import (
     LabelShiftResult,
     identified_weights,
-    refuse_labelled,
 )
 
 
@@ -257,8 +256,6 @@ def label_shift_conformal(
     if estimate is not None and tuple(estimate.classes) != tuple(calibration.classes):
         must = f"for the classes {listed(calibration.classes)}"
         args.invalid("label_weight", must, f"weights for {listed(estimate.classes)}")
-    if estimate is not None:
-        refuse_labelled(args, estimate, "label_weight")
     if robust == "directional":
         if estimate is None or estimate.known:
             must = "what bbse, rlls or mlls returned, with robust='directional'"

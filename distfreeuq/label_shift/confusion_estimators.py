@@ -36,19 +36,32 @@ from distfreeuq.label_shift.confusion import (
 from distfreeuq.label_shift.data import (
     SampleRows,
     Samples,
+    TargetLabels,
     read_and_predict,
     read_counts,
     read_sample_rows,
-    read_some_labels,
+    read_target_labels,
+    refuse_labels_of_blocks,
 )
 from distfreeuq.label_shift.inference.delta_method import (
     hard_covariance,
     soft_covariance,
 )
-from distfreeuq.label_shift.inference.moment_estimate import moments_of_predictions
-from distfreeuq.label_shift.inference.moments.counted_moments import moments_of_counts
+from distfreeuq.label_shift.inference.moment_estimate import (
+    MomentEstimate,
+    covariance_of_predictions,
+    moments_of_predictions,
+)
+from distfreeuq.label_shift.inference.moments.counted_moments import (
+    covariance_of_counts,
+    moments_of_counts,
+)
 from distfreeuq.label_shift.inference.shift_test import compare_counts, compare_means
-from distfreeuq.label_shift.labelled_shares import weigh_labels, with_shares
+from distfreeuq.label_shift.labelled_shares import (
+    LabelledShares,
+    weigh_labels,
+    with_shares,
+)
 from distfreeuq.label_shift.linear_solution import (
     Invertibility,
     invertibility,
@@ -93,8 +106,7 @@ def bbse(
     labels_target : array_like (m,), optional
         Labels of some target rows, chosen at random: None or NaN where the label is not
         known, as it must be of one row at least. Weights and intervals then combine
-        them with the predictions of the other rows (theory page, 4.15). Predictions
-        that are not soft, and rows in memory.
+        them with the predictions of the other rows (theory page, 4.15). Rows in memory.
     soft : bool, default False
         Use the probabilities themselves in place of the predicted classes.
     classes : sequence, optional
@@ -117,9 +129,9 @@ def bbse(
 
     With `labels_target`, q_k is the combination of least variance of the estimate from
     the rows without labels and of the labelled rows' share of class k: its interval is
-    in the limit no wider than either alone. The tests do not use the labels. Functions
-    that carry the weights' errors further (`label_shift_conformal`, `prediction_sets`,
-    `target_performance`, binning) refuse such a fit.
+    in the limit no wider than either alone. Classes that predictions do not tell apart
+    have the weights of their labels; only a class without source rows has none. The
+    tests do not use the labels.
 
     References
     ----------
@@ -160,6 +172,7 @@ def rlls(
     labels: ArrayLike | None = None,
     probs_target: RowsLike | Tallied | None = None,
     *,
+    labels_target: ArrayLike | None = None,
     regularization: float | None = None,
     soft: bool = False,
     classes: ArrayLike | None = None,
@@ -168,7 +181,7 @@ def rlls(
 
     Parameters
     ----------
-    probs, labels, probs_target, soft, classes
+    probs, labels, probs_target, labels_target, soft, classes
         As in `bbse`.
     regularization : float, optional
         The factor of ``|w - 1|``, at least 0. By default that of the authors' code,
@@ -189,6 +202,10 @@ def rlls(
     and say nothing of classes that a singular C does not tell apart: a smaller spread
     is bought with a bias that cannot be estimated. ``.region()`` is BBSE's.
 
+    With `labels_target`, the weights are combined with the labelled rows' shares as
+    BBSE's would be, which leaves 1 - a_k of the bias, a_k what the shares count for.
+    Intervals, standard errors and region are those of `bbse` with these labels.
+
     References
     ----------
     .. [1] Azizzadenesheli, Liu, Yang and Anandkumar (2019), "Regularized learning for
@@ -206,7 +223,7 @@ def rlls(
     """
     args = Arguments("rlls")
     soft = args.flag(soft, "soft")
-    data, names = _read(args, soft, probs, labels, probs_target, classes)
+    data, names = _read(args, soft, probs, labels, probs_target, classes, labels_target)
     if regularization is None:
         regularization = default_regularization(data.confusion.n, len(names))
     else:
@@ -231,22 +248,23 @@ class _Data:
         The rows, where probabilities are used, not predictions, and are in memory.
     output_cells : OutputCells or None
         What tests label shift itself; None if there are no rows.
-    unlabelled : Confusion or None
-        As `confusion`, of the target rows without labels alone; None if no target row
-        has a label.
-    label_counts : ndarray (K,) or None
-        Labelled target rows by class.
     rows : SampleRows or None
         The rows to sum over, where probabilities are used and not predictions.
+    labels : TargetLabels or None
+        Labels of some target rows.
+    unlabelled, unlabelled_rows : Confusion, SampleRows or None
+        As `confusion` and `rows`, of the target rows without labels alone, if others
+        have one.
     """
 
     confusion: Confusion
     class_counts: IntArray
     samples: Samples | None
     output_cells: OutputCells | None
+    labels: TargetLabels | None = None
     unlabelled: Confusion | None = None
-    label_counts: IntArray | None = None
     rows: SampleRows | None = None
+    unlabelled_rows: SampleRows | None = None
 
 
 def _read(
@@ -260,9 +278,7 @@ def _read(
 ) -> tuple[_Data, Classes]:
     """Return the sums over both samples, and the classes, from rows or from tallies."""
     if soft:
-        if labels_target is not None:
-            args.invalid("soft", "False with labels_target", "True")
-        return _read_soft(args, probs, labels, probs_target, classes)
+        return _read_soft(args, probs, labels, probs_target, classes, labels_target)
     counted = read_counts(args, probs, labels, probs_target, classes)
     if counted is not None:
         source, target, names = counted
@@ -284,18 +300,14 @@ def _read(
     said = predictions.of_source, predictions.of_target
     cells = count_cells(samples.rows.source, samples.rows.target, said)
     data = _Data(confusion, samples.class_counts, None, cells)
-    known, given = read_some_labels(args, labels_target, names, confusion.m)
-    if not known.any():
+    some = read_target_labels(args, labels_target, names, confusion.m)
+    if some is None:
         return data, names
-    if known.all():
-        must = "missing (None or NaN) for one target row at least"
-        got = "labels of all of them, whose shares are the target's proportions"
-        args.invalid("labels_target", must, got)
+    said_of_others = predictions.of_target[~some.known]
     others = hard_confusion(
-        predictions.of_source, samples.labels, predictions.of_target[~known], len(names)
+        predictions.of_source, samples.labels, said_of_others, len(names)
     )
-    counts = np.bincount(given, minlength=len(names))
-    return replace(data, unlabelled=others, label_counts=counts), names
+    return replace(data, labels=some, unlabelled=others), names
 
 
 def _read_soft(
@@ -304,6 +316,7 @@ def _read_soft(
     labels: ArrayLike | None,
     probs_target: RowsLike | Tallied | None,
     classes: ArrayLike | None,
+    labels_target: ArrayLike | None,
 ) -> tuple[_Data, Classes]:
     """Return the same of rows whose probabilities are summed."""
     rows: list[Any] = [probs, probs_target]
@@ -315,7 +328,14 @@ def _read_soft(
     check_room(args, TakingPart.if_few(samples.class_counts > 0), _SOFT_MATRICES)
     confusion = soft_confusion(samples)
     cells = count_cells(samples.source, samples.target)
-    return _Data(confusion, samples.class_counts, kept, cells, rows=samples), names
+    data = _Data(confusion, samples.class_counts, kept, cells, rows=samples)
+    refuse_labels_of_blocks(args, labels_target, samples)
+    some = read_target_labels(args, labels_target, names, confusion.m)
+    if some is None:
+        return data, names
+    rest = samples.without(some)
+    others = soft_confusion(rest)
+    return replace(data, labels=some, unlabelled=others, unlabelled_rows=rest), names
 
 
 @on_one_blas_thread
@@ -335,13 +355,40 @@ def fit_confusion(
     unregularized = solve(solved, singular=shape.singular)
     raw = unregularized
     if regularization is not None:
-        raw = regularized_weights(confusion, regularization)
+        raw = regularized_weights(solved, regularization)
+
+    covariance: FloatMatrix | ClassMatrix | None = None
+    predicted = None
+    if rows is not None:
+        predicted = None if data.samples is not None else count_predictions(rows)
+        target_gram = None
+        if not isinstance(confusion.joint, ClassMatrix):
+            target_gram = rows.target.parts.total(_gram)
+        test = compare_means(rows.source, rows.target, grams=(None, target_gram))
+        if data.unlabelled_rows is not None:
+            moments = moments_of_predictions(data.unlabelled_rows, None)
+        else:
+            moments = moments_of_predictions(rows, target_gram)
+            if unregularized is not None and target_gram is not None:
+                covariance = soft_covariance(
+                    confusion, unregularized, rows.source, target_gram
+                )
+    else:
+        test = compare_counts(confusion.joint.sum(axis=1), confusion.target)
+        moments = moments_of_counts(solved)
+        if unregularized is not None and data.labels is None:
+            covariance = hard_covariance(solved, unregularized)
+
     labelled = None
-    if data.label_counts is not None:
-        labelled = weigh_labels(data.label_counts, moments_of_counts(solved))
-        if raw is not None:
-            rest = 1.0 - labelled.weight
-            raw = rest * raw + labelled.weight * labelled.shares / prior
+    if data.labels is not None:
+        labelled = weigh_labels(data.labels.counts(len(classes)), moments)
+        raw = _combined(raw, labelled, moments, prior)
+        of_moments = (
+            covariance_of_counts(solved)
+            if data.unlabelled_rows is None
+            else covariance_of_predictions(data.unlabelled_rows)
+        )
+        covariance = with_shares(labelled, of_moments, moments)
     solution = None
     if raw is not None:
         weight = normalize(raw, prior)
@@ -350,28 +397,8 @@ def fit_confusion(
             label_weight=read_only(weight),
             target_prior=read_only(prior * weight),
         )
-
-    covariance: FloatMatrix | None = None
-    predicted = None
-    if rows is not None:
-        predicted = None if data.samples is not None else count_predictions(rows)
-        target_gram = None
-        if not isinstance(confusion.joint, ClassMatrix):
-            target_gram = rows.target.parts.total(_gram)
-        test = compare_means(rows.source, rows.target, grams=(None, target_gram))
-        moments = moments_of_predictions(rows, target_gram)
-        if unregularized is not None and target_gram is not None:
-            covariance = soft_covariance(
-                confusion, unregularized, rows.source, target_gram
-            )
-    else:
-        test = compare_counts(confusion.joint.sum(axis=1), confusion.target)
-        moments = moments_of_counts(solved)
-        if unregularized is not None:
-            covariance = hard_covariance(solved, unregularized)
-            if labelled is not None and raw is not None:
-                errors = (covariance, unregularized, raw, prior, confusion.n)
-                covariance = with_shares(labelled, *errors)
+    if not isinstance(covariance, ClassMatrix | None):
+        covariance = read_only(covariance)
 
     name = "BBSE" if regularization is None else "RLLS"
     return LabelShiftResult(
@@ -380,11 +407,11 @@ def fit_confusion(
         solution=solution,
         source_prior=read_only(prior),
         source_counts=read_only(counts),
-        covariance=None if covariance is None else read_only(covariance),
+        covariance=covariance,
         likelihood_covariance=None,
         slope_at_zero=None,
         moments=moments,
-        singular=shape.singular,
+        singular=shape.singular and (labelled is None or not counts.all()),
         condition_number=shape.condition_number,
         confusion=confusion,
         regularization=regularization,
@@ -400,7 +427,7 @@ def fit_confusion(
             _notes(confusion, shape, raw, counts, classes, labelled is not None)
         ),
         guarantee=(
-            guarantees.norm_ball()
+            guarantees.norm_ball(labelled is not None)
             if soft
             else guarantees.exact_cells(labelled is not None)
         ),
@@ -409,6 +436,27 @@ def fit_confusion(
 
 def _gram(rows: ClassRows) -> FloatMatrix:
     return gram(rows.probs)
+
+
+def _combined(
+    raw: FloatArray | None,
+    labelled: LabelledShares,
+    moments: MomentEstimate,
+    prior: FloatArray,
+) -> FloatArray | None:
+    """Return the weights with those of the labelled rows' shares.
+
+    The moment estimate stands for what a singular confusion matrix does not solve: it
+    counts only for classes that predictions tell from others. None, without a
+    regulariser, if a class has no source rows; its weight is left as it is with one.
+    """
+    here = prior > 0
+    if raw is None:
+        if not here.all():
+            return None
+        raw = moments.prior / prior
+    by_labels = np.divide(labelled.shares, prior, out=raw.copy(), where=here)
+    return (1.0 - labelled.weight) * raw + labelled.weight * by_labels
 
 
 def _notes(
@@ -423,9 +471,17 @@ def _notes(
     notes = []
     if shape.singular:
         rests = "there are none" if raw is None else "they rest on the regulariser"
+        if labelled and raw is not None:
+            rests = (
+                "those of classes that predictions do not tell apart are the labels'"
+            )
         notes.append(
             f"The confusion matrix is singular ({_why_singular(confusion, classes)}), "
-            f"so that the weights are not identified: {rests}."
+            f"so that predictions do not identify the weights: {rests}."
+            if labelled
+            else f"The confusion matrix is singular "
+            f"({_why_singular(confusion, classes)}), so that the weights are not "
+            f"identified: {rests}."
         )
     elif shape.weak:
         doubtful, others = (

@@ -104,6 +104,13 @@ class SampleRows:
         """Source rows by class, shape (K,)."""
         return self.source.label_weight.astype(np.int64)
 
+    def without(self, labels: TargetLabels | None) -> SampleRows:
+        """Return the same without the target rows that have labels."""
+        if labels is None:
+            return self
+        assert isinstance(self.target, RowsInMemory)
+        return SampleRows(self.source, self.target.some(~labels.known))
+
     def calibrated(self, function: Callable[[FloatMatrix], FloatMatrix]) -> SampleRows:
         """Return the samples with what the function makes of probabilities."""
         both = Calibrated(function)
@@ -303,6 +310,49 @@ def count_block(classes: Classes, parameter: str, block: Block) -> CountTally:
     predicted = check_and_predict(block.probs(classes, parameter))
     labels = None if block["labels"] is None else block.labels(classes)
     return CountTally.of_rows(predicted, labels, len(classes))
+
+
+@dataclass(frozen=True, slots=True)
+class TargetLabels:
+    """Labels of some target rows.
+
+    Attributes
+    ----------
+    known : ndarray (m,) of bool
+        Which rows have one; not all.
+    codes : ndarray (r,)
+        Their classes, as column numbers.
+    """
+
+    known: BoolArray
+    codes: IntArray
+
+    def counts(self, n_classes: int) -> IntArray:
+        """Return labelled rows by class, shape (K,)."""
+        return np.bincount(self.codes, minlength=n_classes)
+
+
+def refuse_labels_of_blocks(
+    args: Arguments, labels: ArrayLike | None, samples: SampleRows
+) -> None:
+    """Refuse labels of target rows that are not in memory."""
+    if labels is not None and not isinstance(samples.target, RowsInMemory):
+        must = "None where target rows come in blocks"
+        args.invalid("labels_target", must, "labels")
+
+
+def read_target_labels(
+    args: Arguments, labels: ArrayLike | None, names: Classes, m: int
+) -> TargetLabels | None:
+    """Return labels of some of m target rows; None if no row has one."""
+    known, codes = read_some_labels(args, labels, names, m)
+    if not known.any():
+        return None
+    if known.all():
+        must = "missing (None or NaN) for one target row at least"
+        got = "labels of all of them, whose shares are the target's proportions"
+        args.invalid("labels_target", must, got)
+    return TargetLabels(known, codes)
 
 
 def read_some_labels(

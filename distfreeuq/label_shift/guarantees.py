@@ -18,9 +18,13 @@ _BASICS = (
 )
 
 
+def _more(labelled: bool) -> str:
+    """Return the reference for labels of some target rows."""
+    return "; shares of labels beside it (theory page, 4.15)" if labelled else ""
+
+
 def exact_cells(labelled: bool = False) -> Guarantee:
     """Return the claim of the Clopper-Pearson polytope, with some labels or none."""
-    further = "; shares of labels beside it (theory page, 4.15)" if labelled else ""
     return Guarantee(
         statement=(
             "region(delta) holds all true weights at once with probability >= "
@@ -29,13 +33,13 @@ def exact_cells(labelled: bool = False) -> Guarantee:
         kind="confidence interval",
         reference=(
             f"{references.CLOPPER_PEARSON_1934} for each cell; Oettli and Prager "
-            f"(1964) for the weights they allow (theory page, 4.3){further}"
+            f"(1964) for the weights they allow (theory page, 4.3){_more(labelled)}"
         ),
         assumptions=(*_BASICS, *(references.LABELLED_AT_RANDOM,) * labelled),
     )
 
 
-def norm_ball() -> Guarantee:
+def norm_ball(labelled: bool = False) -> Guarantee:
     """Return the claim of the l2 region of soft predictions."""
     return Guarantee(
         statement=(
@@ -44,12 +48,14 @@ def norm_ball() -> Guarantee:
             "unbounded."
         ),
         kind="confidence interval",
-        reference="bounded differences of mean vectors (theory page, 4.4)",
-        assumptions=_BASICS,
+        reference=(
+            "bounded differences of mean vectors (theory page, 4.4)" + _more(labelled)
+        ),
+        assumptions=(*_BASICS, *(references.LABELLED_AT_RANDOM,) * labelled),
     )
 
 
-def moment_equations() -> Guarantee:
+def moment_equations(labelled: bool = False) -> Guarantee:
     """Return the claim of MLLS's intervals: nothing need be calibrated."""
     return Guarantee(
         statement=(
@@ -57,13 +63,17 @@ def moment_equations() -> Guarantee:
             "the probability it states, be the probabilities calibrated or not"
         ),
         kind="confidence interval",
-        reference="score intervals of the moment equations (theory page, 4.6)",
+        reference=(
+            "score intervals of the moment equations (theory page, 4.6)"
+            f"{_more(labelled)}"
+        ),
         assumptions=(
             references.LABEL_SHIFT,
             references.CLASSES_OVERLAP,
             references.TWO_SAMPLES,
             references.FITTED_ELSEWHERE,
             references.CLASSES_TOLD_APART,
+            *(references.LABELLED_AT_RANDOM,) * labelled,
         ),
         finite_sample=False,
     )

@@ -5,7 +5,8 @@ labels and the moment estimate q of the *other* target rows are independent. Giv
 label a row's output says nothing of q, so that no more is lost by leaving the labelled
 rows out of the moments than what they could tell of the source's noise. Each class has
 the combination (1 - a) q_k + a s_k of least variance, which is no worse in the limit
-than either, nor than the moment estimate of all rows (theory page, 4.15).
+than either, nor than the moment estimate of all rows (theory page, 4.15). It is so for
+every estimator here: all have intervals by a moment estimate.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, floats, integers, require
+from distfreeuq.label_shift.class_matrix import ClassMatrix
 from distfreeuq.label_shift.inference.moment_estimate import MomentEstimate
 from distfreeuq.label_shift.inference.score_intervals import Labelled
 
@@ -66,6 +68,15 @@ class LabelledShares:
         """Shares with one more row of each class, of which variances are made."""
         return _smooth(self.counts)
 
+    def proportions_beside(self, moments: MomentEstimate) -> FloatArray:
+        """Return the combined proportions of which variances are made, shape (K,).
+
+        They are those of a target, and have one more labelled row of each class.
+        """
+        rest = 1.0 - self.weight
+        q = rest * moments.feasible_prior + self.weight * _smooth(self.counts)
+        return np.asarray(q / q.sum())
+
     @property
     def beside(self) -> Labelled:
         """What intervals need of them."""
@@ -76,14 +87,15 @@ def weigh_labels(counts: IntArray, moments: MomentEstimate) -> LabelledShares:
     """Return the shares with the weights of least variance.
 
     The variances are at proportions between both estimates, with one more labelled row
-    of each class: a class that few labels miss is not taken to be known.
+    of each class: a class that few labels miss is not taken to be known. Labels count
+    alone for classes that predictions do not tell from others, and beside one row.
     """
     fewer, taking_part = moments.of_those_that_take_part()
     r = float(counts.sum())
     smooth = taking_part.of(_smooth(counts))
     feasible, rows = fewer.feasible_prior, np.maximum(fewer.counts, 1.0)
     variance = np.asarray(fewer.class_variance)
-    told = np.isfinite(variance).all(axis=1) & (fewer.counts > 0)
+    told = np.isfinite(variance).all(axis=1) & (fewer.counts > 0) & (fewer.m > 1)
     variance = np.where(told[:, None], variance, 0.0)
     weight = np.full(smooth.size, 0.5)
     for _ in range(_ROUNDS):
@@ -101,34 +113,39 @@ def weigh_labels(counts: IntArray, moments: MomentEstimate) -> LabelledShares:
 
 def with_shares(
     labelled: LabelledShares,
-    covariance: FloatMatrix,
-    raw: FloatArray,
-    combined: FloatArray,
-    source_prior: FloatArray,
-    n: int,
-) -> FloatMatrix:
-    """Return the covariance of the combined weights by the delta method.
+    covariance: FloatMatrix | ClassMatrix,
+    moments: MomentEstimate,
+) -> FloatMatrix | ClassMatrix:
+    """Return the covariance of the combined weights q / p by the delta method.
 
     Parameters
     ----------
     labelled : LabelledShares
-    covariance : ndarray (K, K)
-        That of `raw`, the solution of the other target rows.
-    raw, combined : ndarray (K,)
-        Weights without the labels, and with them.
-    source_prior : ndarray (K,)
-        p, of `n` rows.
+    covariance : ndarray (K, K) or ClassMatrix
+        That of the moment estimate's q / p, with infinite variances of classes that
+        predictions do not tell from others.
+    moments : MomentEstimate
+        The estimate of the target rows without labels.
     """
-    rest = 1.0 - labelled.weight
+    fewer, few = moments.of_those_that_take_part()
+    matrix = covariance.block if isinstance(covariance, ClassMatrix) else covariance
+    weight, n = few.of(labelled.weight), fewer.n
+    here, p = fewer.counts > 0, np.where(fewer.counts > 0, fewer.counts / n, 1.0)
+    told = here & np.isfinite(np.diag(matrix))
+    q = fewer.feasible_prior
     # the noise of q, which is not correlated with that of p
-    of_moments = covariance - _noise_of_prior(raw, source_prior, n)
-    q = rest * np.maximum(source_prior * raw, 0.0) + labelled.weight * labelled.smooth
-    q /= q.sum()
+    of_moments = matrix * np.outer(p, p) - _noise_of_prior(q, p, n)
+    of_moments = np.where(np.outer(told, told), of_moments, 0.0)
+    rest = 1.0 - weight
+    q = few.of(labelled.proportions_beside(moments))
     of_shares = (np.diag(q) - np.outer(q, q)) / labelled.r
-    of_shares /= np.outer(source_prior, source_prior)
-    spread = np.outer(rest, rest) * of_moments
-    spread += np.outer(labelled.weight, labelled.weight) * of_shares
-    return spread + _noise_of_prior(combined, source_prior, n)
+    spread = np.outer(rest, rest) * of_moments + np.outer(weight, weight) * of_shares
+    spread = (spread + _noise_of_prior(q, p, n)) / np.outer(p, p)
+    unknown = ~here | (~told & (rest > 0.0))
+    spread[unknown] = 0.0
+    spread[:, unknown] = 0.0
+    spread[unknown, unknown] = np.inf
+    return few.matrix(spread, np.inf)
 
 
 def _smooth(counts: IntArray) -> FloatArray:
@@ -136,6 +153,9 @@ def _smooth(counts: IntArray) -> FloatArray:
     return np.asarray((counts + 1.0) / (counts.sum() + counts.size))
 
 
-def _noise_of_prior(w: FloatArray, p: FloatArray, n: int) -> FloatMatrix:
-    """Return the covariance of q / p that is due to the frequencies p."""
-    return (np.diag(w**2 / p) - np.outer(w, w)) / n
+def _noise_of_prior(q: FloatArray, p: FloatArray, n: float) -> FloatMatrix:
+    """Return the covariance of q due to the frequencies p, if q / p is what is known.
+
+    Divided by p p' it is that of q / p.
+    """
+    return (np.diag(q**2 / p) - np.outer(q, q)) / n

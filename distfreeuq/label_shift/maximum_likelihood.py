@@ -26,7 +26,14 @@ from distfreeuq.exceptions import DistFreeWarning, IdentificationWarning
 from distfreeuq.label_shift import guarantees
 from distfreeuq.label_shift.class_matrix import TakingPart, check_room
 from distfreeuq.label_shift.confusion import Confusion, count_predictions
-from distfreeuq.label_shift.data import SampleRows, Samples, read_sample_rows
+from distfreeuq.label_shift.data import (
+    SampleRows,
+    Samples,
+    TargetLabels,
+    read_sample_rows,
+    read_target_labels,
+    refuse_labels_of_blocks,
+)
 from distfreeuq.label_shift.inference.hausman_test import compare_estimates
 from distfreeuq.label_shift.inference.likelihood_delta_method import (
     LikelihoodCurvature,
@@ -42,6 +49,11 @@ from distfreeuq.label_shift.inference.moment_estimate import (
 from distfreeuq.label_shift.inference.scaling_noise import noise_of_scaling
 from distfreeuq.label_shift.inference.score_intervals import score_ends
 from distfreeuq.label_shift.inference.shift_test import compare_means
+from distfreeuq.label_shift.labelled_shares import (
+    LabelledShares,
+    weigh_labels,
+    with_shares,
+)
 from distfreeuq.label_shift.likelihood_solution import (
     LikelihoodSolution,
     solve_likelihood,
@@ -76,6 +88,7 @@ def mlls(
     labels: ArrayLike | None = None,
     probs_target: RowsLike | None = None,
     *,
+    labels_target: ArrayLike | None = None,
     calibrate: str | None = "bcts",
     prior: str = "predictions",
     classes: ArrayLike | None = None,
@@ -92,6 +105,9 @@ def mlls(
         The same classifier's probabilities on unlabelled target rows.
         Rows of either sample may be of Dask or in blocks. They are then read some 25
         times, and not kept: there is no bootstrap.
+    labels_target : array_like (m,), optional
+        Labels of some target rows, chosen at random: None or NaN where the label is not
+        known, as it must be of one row at least. Target rows in memory.
     calibrate : {"bcts", "ts", "vs", "nbvs", None}, default "bcts"
         What is fitted on the source and applied to both samples: bias-corrected
         temperature scaling; temperature scaling; vector scaling, a scale and a bias for
@@ -131,9 +147,13 @@ def mlls(
     ``.calibration_test``, printed as "Calibration after BCTS", compares the two
     estimates (a large p-value does not show that it is).
 
+    With `labels_target`, a labelled row's likelihood is q_y, so that the maximum is
+    that of all rows together. Intervals, standard errors and `region` combine the
+    moment equations of the other rows with the labelled rows' shares, by least variance
+    (theory page, 4.15); those of the likelihood count the labels too. The tests do not.
+
     A class without source rows gets weight zero if p_k = 0 (always so after a
-    calibration), with
-    an `IdentificationWarning`.
+    calibration), with an `IdentificationWarning`.
 
     References
     ----------
@@ -163,6 +183,8 @@ def mlls(
         calibrate = args.choice(calibrate, "calibrate", list(SCALINGS))
     prior = args.choice(prior, "prior", ["predictions", "labels"])
     samples, kept, names = read_sample_rows(args, probs, labels, probs_target, classes)
+    refuse_labels_of_blocks(args, labels_target, samples)
+    some = read_target_labels(args, labels_target, names, samples.target.n)
     needed = TakingPart.if_few(samples.class_counts > 0)
     if calibrate is None and prior == "predictions":
         needed = TakingPart(len(names), None)
@@ -171,7 +193,7 @@ def mlls(
     else:
         many = _OF_VECTORS if calibrate in ("vs", "nbvs") else 0
         check_room(args, needed, _MATRICES + many)
-    return fit_mlls(samples, kept, names, calibrate=calibrate, prior_from=prior)
+    return fit_mlls(samples, kept, names, some, calibrate=calibrate, prior_from=prior)
 
 
 @on_one_blas_thread
@@ -179,6 +201,7 @@ def fit_mlls(
     samples: SampleRows,
     kept: Samples | None,
     classes: Classes,
+    labels: TargetLabels | None = None,
     *,
     calibrate: str | None,
     prior_from: str,
@@ -187,23 +210,27 @@ def fit_mlls(
     calibration = None
     if calibrate is not None:
         calibration = fit_scaling(calibrate, samples.source)
-    solution = solve_likelihood(samples, calibration, prior_from)
+    solution = solve_likelihood(samples, calibration, prior_from, labels)
     calibrated, confusion = solution.calibrated, solution.confusion
     fit, p, weight = solution.fit, solution.source_prior, solution.weight
 
     few = TakingPart.if_few((p > 0) | (samples.class_counts > 0))
     source_gram = calibrated.source.parts.total(_Gram(few))
     curvature, spread = _curvature_and_spread(
-        few, samples, solution, source_gram, calibration, prior_from
+        few, samples, solution, source_gram, calibration, prior_from, labels
     )
     raw_gram = source_gram if calibration is None and few.classes is None else None
     flat = np.ones(p.size, dtype=bool)
     flat[slice(None) if few.classes is None else few.classes] = curvature.flat
     at_zero = _slope_at_zero(few.of(fit.prior), curvature, few.of(p))
-    moments, covariance = moments_of_posteriors(calibrated, fit.prior)
+    moments, covariance = moments_of_posteriors(calibrated.without(labels), fit.prior)
+    labelled = None
+    if labels is not None:
+        labelled = weigh_labels(labels.counts(p.size), moments)
+        covariance = with_shares(labelled, covariance, moments)
     notes = _notes(fit, confusion, p, flat, classes)
     doubt = guarantees.scarce_classes(samples.class_counts, classes)
-    doubt += _outside(weight, moments, calibration, classes)
+    doubt += _outside(weight, moments, labelled, calibration, classes)
     notes += [(None, note) for note in doubt]
     for kind, note in notes:
         if kind is not None:
@@ -235,9 +262,9 @@ def fit_mlls(
         ),
         output_cells=count_cells(samples.source, samples.target),
         calibration_test=compare_estimates(calibrated, calibration, weight),
-        labelled=None,
+        labelled=labelled,
         notes=tuple(note for _, note in notes),
-        guarantee=guarantees.moment_equations(),
+        guarantee=guarantees.moment_equations(labelled is not None),
     )
 
 
@@ -258,19 +285,25 @@ def _curvature_and_spread(
     source_gram: FloatMatrix,
     calibration: Scaling | None,
     prior_from: str,
+    labels: TargetLabels | None,
 ) -> tuple[LikelihoodCurvature, FloatMatrix]:
     """Return the likelihood's curvature and the covariance of the weights (J, J).
 
     Both are of the classes that take part, as `source_gram` is, the sum of the source
     rows' outer products: the others have prior and weight zero.
     """
-    calibrated, p = solution.calibrated, solution.source_prior
-    weight, confusion = solution.weight, solution.confusion
+    # the calibration moves only what is said of rows without labels
+    calibrated = solution.calibrated.without(labels)
+    samples = samples.without(labels)
+    p, weight, confusion = solution.source_prior, solution.weight, solution.confusion
     if few.classes is not None:
         samples, calibrated = samples.of_classes(few), calibrated.of_classes(few)
         p, weight = few.of(p), few.of(weight)
         confusion = confusion.of_classes(few)
-    curvature = curvature_at(calibrated.target, weight, p)
+    known = solution.known
+    if few.classes is not None:
+        known = SampleRows(samples.source, known).of_classes(few).target
+    curvature = curvature_at(known, weight, p)
     if calibration is None:
         noise = prior_noise(confusion, source_gram, prior_from)
     elif isinstance(calibration, LogScaling):
@@ -361,11 +394,13 @@ def _notes(
 def _outside(
     weight: FloatArray,
     moments: MomentEstimate,
+    labelled: LabelledShares | None,
     calibration: Scaling | None,
     classes: Classes,
 ) -> list[str]:
     """Return a note if weights lie outside the printed intervals."""
-    low, high = score_ends(moments, TABLE_ALPHA).T
+    beside = None if labelled is None else labelled.beside
+    low, high = score_ends(moments, TABLE_ALPHA, beside).T
     slack = 1e-9 * (1.0 + weight)
     outside = np.flatnonzero((weight < low - slack) | (weight > high + slack))
     if not outside.size:

@@ -70,6 +70,7 @@ from distfreeuq.label_shift.inference.moment_estimate import (
 from distfreeuq.label_shift.inference.moments.counted_moments import moments_of_counts
 from distfreeuq.label_shift.inference.moments.limiting_law import (
     LimitLaw,
+    law_of,
     law_of_prior,
     limit_law,
 )
@@ -83,7 +84,11 @@ from distfreeuq.label_shift.inference.resampled_weights import (
     resample_counts,
     resample_rows,
 )
-from distfreeuq.label_shift.inference.score_intervals import score_box, score_ends
+from distfreeuq.label_shift.inference.score_intervals import (
+    Labelled,
+    score_box,
+    score_ends,
+)
 from distfreeuq.label_shift.inference.shift_test import (
     N_DRAWS,
     ShiftTest,
@@ -166,8 +171,10 @@ class LabelShiftResult(Result):
     covariance : ndarray (K, K), ClassMatrix or None
         Covariance whose roots `std_err` has, by the delta method: of `raw` for BBSE, of
         the unregularised solution for RLLS, of the moment estimate for MLLS (it needs
-        no calibrated probabilities). None where it does not exist. Beyond 500 classes,
-        of which at least half have no rows, a `ClassMatrix` of the others.
+        no calibrated probabilities). With labels of target rows, of the moment estimate
+        combined with their shares, for every method. None where it does not exist.
+        Beyond 500 classes, of which at least half have no rows, a `ClassMatrix` of the
+        others.
     likelihood_covariance : ndarray (K, K), ClassMatrix or None
         MLLS: covariance of `raw` if the probabilities are calibrated.
     slope_at_zero : ndarray (K,) or None
@@ -177,7 +184,8 @@ class LabelShiftResult(Result):
         The solution of the moment equations, from which asymptotic intervals are made.
     singular : bool
         Whether the estimating equation is singular: a confusion matrix that cannot be
-        inverted, or a likelihood that is flat in some direction.
+        inverted, or a likelihood that is flat in some direction; with labels of target
+        rows, only if a class lacks source rows.
     condition_number : float
         That of the confusion matrix (MLLS: of the calibrated mean predictions by
         class).
@@ -205,8 +213,8 @@ class LabelShiftResult(Result):
     calibration_test : HausmanTest or None
         MLLS: do the source's labels agree with the (calibrated) probabilities?
     labelled : LabelledShares or None
-        Labels of some target rows, which `solution`, `covariance` and intervals use;
-        `moments` is then that of the other target rows.
+        Labels of some target rows, which `solution`, `covariance`, intervals and region
+        use; `moments` is then that of the other target rows.
     notes : tuple of str
         What a reader of the numbers should know.
     guarantee : Guarantee or NoGuarantee
@@ -354,7 +362,7 @@ class LabelShiftResult(Result):
                 "so does label_shift_conformal with robust=True)"
             )
             if self.labelled is not None:
-                must = "of predictions that tell the classes apart (region() holds)"
+                must = "of source rows of every class (region() holds)"
             Arguments("bbse").invalid("probs", must, "a singular confusion matrix")
         return self.solution
 
@@ -458,8 +466,11 @@ class LabelShiftResult(Result):
         progress = args.flag(progress, "progress")
         if self.known:
             return np.column_stack([self.label_weight, self.label_weight])
-        if self.labelled is not None and method not in options[:2]:
-            must = "'asymptotic' or 'finite-sample' for a fit with labels_target"
+        if self.labelled is not None and method in ("bootstrap", "anderson-rubin"):
+            must = (
+                "'asymptotic', 'finite-sample' or 'likelihood' for a fit with "
+                "labels_target, of which the others make no use"
+            )
             args.invalid("method", must, repr(method))
         if method == "finite-sample":
             if self.method == "MLLS":
@@ -490,8 +501,12 @@ class LabelShiftResult(Result):
                 alpha,
             )
         assert self.moments is not None
-        beside = None if self.labelled is None else self.labelled.beside
-        return score_ends(self.moments, alpha, beside)
+        return score_ends(self.moments, alpha, self._beside)
+
+    @property
+    def _beside(self) -> Labelled | None:
+        """What intervals need of labels of target rows."""
+        return None if self.labelled is None else self.labelled.beside
 
     def _resampled(
         self, n_boot: int, generator: np.random.Generator, n_jobs: int, progress: bool
@@ -527,8 +542,9 @@ class LabelShiftResult(Result):
             soft ones a `Box` around an l2 ball (often unbounded: it is conservative);
             both hold at every sample size, singular confusion matrix or not. For MLLS a
             `Box` of asymptotic intervals at level delta / K each, K the classes of the
-            source; they need no calibrated probabilities. For known priors a point. Its
-            ``finite_sample`` says which kind of claim it is, its ``delta`` the level.
+            source; they need no calibrated probabilities. For known priors a point.
+            Labels of target rows make all of them smaller. Its ``finite_sample`` says
+            which kind of claim it is, its ``delta`` the level.
         """
         delta = Arguments("LabelShiftResult.region").probability(delta, "delta")
         return self._region(delta)
@@ -538,13 +554,18 @@ class LabelShiftResult(Result):
             return Box._unchecked(self.label_weight, self.label_weight, True, delta)
         if self.method == "MLLS":
             assert self.moments is not None
-            low, high = score_box(self.moments, delta).T
+            low, high = score_box(self.moments, delta, self._beside).T
             return Box._unchecked(low, high, False, delta)
         assert self.confusion is not None
+        counts = self._label_counts
         if self.confusion.soft:
-            return norm_region(self.confusion, delta)
-        counts = None if self.labelled is None else self.labelled.counts
+            return norm_region(self.confusion, delta, counts)
         return exact_region(self.confusion, delta, counts)
+
+    @property
+    def _label_counts(self) -> IntArray | None:
+        """Labelled target rows by class, shape (K,); None without labels."""
+        return None if self.labelled is None else self.labelled.counts
 
     @property
     def _lacks_rows(self) -> bool:
@@ -560,8 +581,8 @@ class LabelShiftResult(Result):
         return kept(self.samples, caller, parameter)
 
     def _prior_caps(self, delta: float) -> PriorCaps:
-        """Return caps of the target's proportions, by the rows' predicted classes."""
-        return prior_caps(self._counted(), delta)
+        """Return caps of the target's proportions, by predicted classes and labels."""
+        return prior_caps(self._counted(), delta, self._label_counts)
 
     def _counted(self) -> Confusion:
         """Return how often each class is predicted, whatever the estimate is from."""
@@ -580,8 +601,15 @@ class LabelShiftResult(Result):
         return confusion
 
     def _limit_law(self) -> LimitLaw:
-        """Return the law that the moment estimate of the weights has in the limit."""
+        """Return the law that the moment estimate of the weights has in the limit.
+
+        With labels of target rows, that of its combination with their shares.
+        """
         assert self.moments is not None and self.confusion is not None
+        if self.labelled is not None:
+            assert self.covariance is not None
+            prior = self.labelled.beside.combined(self.moments.prior)
+            return law_of(prior, self.covariance, self.moments)
         covariance = self.covariance if self.method == "MLLS" else None
         samples = self.samples
         if covariance is None:
@@ -591,7 +619,10 @@ class LabelShiftResult(Result):
     def _limit_law_of_prior(self) -> LimitLaw:
         """Return the same of the target's class proportions."""
         assert self.moments is not None
-        return law_of_prior(self._limit_law(), self.moments)
+        prior = self.moments.feasible_prior
+        if self.labelled is not None:
+            prior = self.labelled.proportions_beside(self.moments)
+        return law_of_prior(self._limit_law(), prior, self.moments)
 
     def test(self, *, n_draws: int = N_DRAWS, rng: RandomState = None) -> ShiftTest:
         """Are the class proportions equal? Tests that both samples' outputs are alike.
@@ -755,9 +786,9 @@ class LabelShiftResult(Result):
         method, many = self._table_method(), len(self.classes) > _MANY_CLASSES
         if method == "finite-sample" and many and not self.known:
             assert self.confusion is not None
-            counts = None if self.labelled is None else self.labelled.counts
+            counts = self._label_counts
             box = (
-                norm_region(self.confusion, TABLE_ALPHA)
+                norm_region(self.confusion, TABLE_ALPHA, counts)
                 if self.confusion.soft
                 else exact_enclosure(self.confusion, TABLE_ALPHA, counts)
             )
@@ -800,17 +831,6 @@ def _shift_test(
     return compare_means(samples.rows.source, samples.rows.target, generator, n_draws)
 
 
-def refuse_labelled(args: Arguments, given: LabelShiftResult, parameter: str) -> None:
-    """Refuse a fit with labels of target rows, where errors are carried further."""
-    if given.labelled is not None:
-        must = (
-            "an estimate without labels_target, or its label_weight, which is then "
-            "taken as known"
-        )
-        got = f"{given.method} with labels of {given.labelled.r} target rows"
-        args.invalid(parameter, must, got)
-
-
 def identified_weights(args: Arguments, given: Any) -> Any:
     """Return the weights of a result, or what else was given as `label_weight`.
 
@@ -818,7 +838,6 @@ def identified_weights(args: Arguments, given: Any) -> Any:
     """
     if not isinstance(given, LabelShiftResult):
         return given
-    refuse_labelled(args, given, "label_weight")
     if given.solution is None:
         must = (
             "weights, or a result that has them. rlls and mlls estimate them "

@@ -45,10 +45,11 @@ _NO_SHIFT = (
     "are."
 )
 _LABELS = (
-    "of some target rows, taken to be chosen at random: each class's share of them is "
-    "combined with the estimate from the other target rows, with estimated weights of "
+    "of some target rows, taken to be chosen at random: {}each class's share of them "
+    "is combined with the {} from the other target rows, with estimated weights of "
     "least variance. The tests and the condition number do not use them."
 )
+_IN_LIKELIHOOD = "the likelihood has them; for standard errors and intervals "
 _LEFT_OUT = (
     "not kept (read in blocks, or left out when saved): the bootstrap, other draws of "
     "the no-shift test and some sets that allow for the weights' errors need them."
@@ -95,7 +96,10 @@ def summarize_label_shift(result: LabelShiftResult) -> Summary:
     if result.method == "MLLS":
         notes.insert(0, ("Weights", _LIKELIHOOD))
     if result.labelled is not None:
-        notes.insert(0, ("Labels", _LABELS))
+        what = "", "estimate"
+        if result.method == "MLLS":
+            what = _IN_LIKELIHOOD, "moment estimate"
+        notes.insert(0, ("Labels", _LABELS.format(*what)))
     return printing.summarize(
         _TITLES[result.method],
         _facts(result),

@@ -70,5 +70,5 @@ def performance_intervals(result: PerformanceResult, *, ax: Axes | None = None) 
     name_rows(ax, y, titles)
     ax.set_ylim(count - 0.5, -0.5)
     ax.set_xlabel("value")
-    legend_above(ax, "Performance on the target without its labels")
+    legend_above(ax, "Performance on the target")
     return ax

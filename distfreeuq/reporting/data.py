@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, BoolArray, Classes, IntArray
 from distfreeuq._base.class_labels import name_array
@@ -38,6 +40,18 @@ class ReportData:
     def names(self) -> Any:
         """Class names as an array, to be indexed by column numbers."""
         return name_array(self.classes)
+
+    def some_labels(self) -> Any:
+        """Return the known labels, None elsewhere, (m,).
+
+        None if no row has a label, or all have: the shares of their classes are then
+        those of the target, and nothing is to be estimated.
+        """
+        if not self.known.any() or self.known.all():
+            return None
+        out = np.full(self.known.size, None, dtype=object)
+        out[self.known] = self.names[self.labels_target]
+        return out
 
 
 def read_report_data(

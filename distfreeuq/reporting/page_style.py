@@ -49,6 +49,11 @@ footer { margin-top: 2rem; border-top: 1px solid var(--line); padding-top: .75re
   .notes > div { grid-template-columns: 1fr; }
   .facts { grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); }
   table { font-size: .82rem; }
+  /* a shade at the edge of a table that goes on */
+  .wide { background:
+    linear-gradient(var(--paper), var(--paper)) right / 1.4rem 100% no-repeat local,
+    linear-gradient(to left, var(--line), transparent) right / 1rem 100% no-repeat
+    scroll; }
   th, td { padding: .3rem .4rem; }
   /* a row keeps its name while its numbers are moved into view */
   th:first-child { position: sticky; left: 0; background: var(--paper); } }

@@ -132,10 +132,8 @@ class Report:
 
     @property
     def bibtex(self) -> str:
-        """BibTeX entries of everything that the report cites."""
-        from distfreeuq.reporting.sections import citations
-
-        return citations(self.sections)
+        """BibTeX entries of the package, the methods, and all that the report cites."""
+        return next(part.code for part in self.sections if part.name == "cite")
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per target row: prediction, set, its size, probabilities.

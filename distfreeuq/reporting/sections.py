@@ -14,7 +14,18 @@ import numpy as np
 
 from distfreeuq._base.layout import Note, Page, Table
 from distfreeuq._base.printing import class_name, guarantee_notes, number
-from distfreeuq.references import cited
+from distfreeuq._version import __version__
+from distfreeuq.label_shift.linear_solution import invertibility
+from distfreeuq.references import (
+    ALEXANDARI_2020,
+    ANGELOPOULOS_2021,
+    HUANG_2024,
+    LABELLED_AT_RANDOM,
+    ROMANO_2020,
+    SADINLE_2019,
+    SAERENS_2002,
+    cited,
+)
 from distfreeuq.reporting import guarantees
 from distfreeuq.reporting.data import ReportData
 from distfreeuq.reporting.inline_figures import inline_svg
@@ -62,9 +73,41 @@ _WORDS = {
         "the column 'source' is counted on labelled rows; 'target' is estimated "
         "without the target's labels."
     ),
+    "labelled performance": (
+        "the column 'source' is counted on the source rows; 'target' is estimated from "
+        "them, and from the target rows that have labels."
+    ),
 }
 
-_COUNTED = "the labelled target rows are chosen at random among the target rows."
+_HARDLY_TOLD = (
+    "the classifier hardly tells some classes apart: the target's class proportions, "
+    "weights and probabilities made with them may be far off, as wide intervals say."
+)
+
+_NOT_CALIBRATED = (
+    "the classifier's probabilities are not calibrated, nor does the recalibration on "
+    "the source rows make them so: estimated proportions, weights and probabilities "
+    "made with them may be off. Intervals and prediction sets need no calibration."
+)
+_REFUTED = 0.01
+"""The level at which calibration is said to be refuted."""
+
+_OF_SCORES = {
+    "aps": ROMANO_2020,
+    "lac": SADINLE_2019,
+    "raps": ANGELOPOULOS_2021,
+    "saps": HUANG_2024,
+}
+"""Who scores are from."""
+
+OWN_BIBTEX = f"""@software{{distfreeuq,
+  author = {{{{The distfreeuq developers}}}},
+  title = {{distfreeuq: distribution-free uncertainty quantification for classifiers
+    under dataset shift}},
+  version = {{{__version__}}},
+}}"""
+
+_COUNTED = f"{LABELLED_AT_RANDOM}."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,22 +134,42 @@ def all_sections(found: Findings, facts: Sequence[tuple[str, str]]) -> list[Sect
         sets_section(found.fit, found.sets),
         *coverage_sections(found.coverage),
         probabilities_section(found),
-        performance_section(found.performance),
+        performance_section(
+            found.performance, labelled=found.data.some_labels() is not None
+        ),
         source_section(found),
     ]
     parts.insert(0, overview_section(parts, facts))
-    code = citations(parts)
+    code = citations(parts, methods_of(found))
     notes = [("Theory page", "is part of this package's documentation.")]
     page = Page("How to cite", (), (), notes)
     return [*parts, Section("cite", "How to cite", (page,), code=code)]
 
 
-def citations(sections: Iterable[Section]) -> str:
-    """Return BibTeX entries of all publications that the sections name."""
+def citations(sections: Iterable[Section], methods: Iterable[str] = ()) -> str:
+    """Return BibTeX entries of this package, the methods and what the sections name."""
     text = "\n".join(
-        note for part in sections for page in part.pages for _, note in page.notes
+        [
+            *(
+                note
+                for part in sections
+                for page in part.pages
+                for _, note in page.notes
+            ),
+            *methods,
+        ]
     )
-    return "\n\n".join(reference.bibtex for reference in cited(text))
+    return "\n\n".join([OWN_BIBTEX, *(one.bibtex for one in cited(text))])
+
+
+def methods_of(found: Findings) -> list[str]:
+    """Return who the estimator, its calibration and the score are from."""
+    shift = found.shift
+    names = [SAERENS_2002]
+    if shift.calibration is not None:
+        names.append(ALEXANDARI_2020)
+    own = _OF_SCORES.get(found.fit.fit.score.name)
+    return names if own is None else [*names, own]
 
 
 def overview_section(
@@ -137,6 +200,12 @@ def overview_section(
 def warnings_section(found: Findings) -> Section:
     """Return what the procedures warned of, and label shift if it is refuted."""
     notes = list(_select(found.shift.summary().page.notes, ("Warning",)))
+    confusion = found.shift.confusion
+    if confusion is not None and invertibility(confusion).weak:
+        notes.append(("Warning", _HARDLY_TOLD))
+    test = found.shift.calibration_test
+    if test is not None and test.p_value <= _REFUTED:
+        notes.append(("Warning", _NOT_CALIBRATED))
     notes += [("Warning", text) for text in found.warnings]
     page = Page("Warnings", (), (), notes or [("Warnings", "none were given.")])
     return Section("warnings", "Warnings", (page,))
@@ -149,21 +218,26 @@ def tests_section(shift: LabelShiftResult) -> Section:
     notes = [
         _in_words("tests"),
         *_select(page.notes, _TESTS),
-        ("Verdict", _verdict(shift)),
+        *(("Verdict", text) for text in _verdicts(shift)),
     ]
     title = "Has anything moved?"
     return Section("tests", title, (Page("Tests", facts, (), notes),))
 
 
-def _verdict(shift: LabelShiftResult) -> str:
-    p = shift.test().p_value
-    asked = "equal class proportions"
-    if p <= LEVEL:
-        return f"{asked}: rejected at the level {LEVEL:g}."
-    return (
-        f"{asked}: not rejected at the level {LEVEL:g}, which does not show that they "
-        "are equal."
-    )
+def _verdicts(shift: LabelShiftResult) -> list[str]:
+    """Return what the tests say at their level: of equal proportions, and of fit."""
+    rejected = f"rejected at the level {LEVEL:g}"
+    equal = f"equal class proportions: {rejected}."
+    if shift.test().p_value > LEVEL:
+        equal = (
+            f"equal class proportions: not {rejected}, which does not show that they "
+            "are equal."
+        )
+    if shift.output_cells is None or not shift.goodness_of_fit().testable:
+        return [equal, "label shift: not tested."]
+    if shift.goodness_of_fit().p_value > LEVEL:
+        return [equal, f"label shift: not {rejected}, which does not show it."]
+    return [equal, f"label shift: {rejected}; what follows takes it for granted."]
 
 
 def weights_section(shift: LabelShiftResult) -> Section:
@@ -195,7 +269,13 @@ def coverage_sections(coverage: CoverageResult | None) -> list[Section]:
     if coverage is None:
         return []
     page = coverage.summary().page
-    page = replace(page, notes=[*page.notes, ("Needs", _COUNTED)])
+    page = replace(
+        page,
+        notes=[
+            (name, f"{text.removesuffix('.')}; {_COUNTED}" if name == "Needs" else text)
+            for name, text in page.notes
+        ],
+    )
     title = "Coverage counted on labelled target rows"
     if len(coverage.classes) > MOST_DRAWN:
         return [_drawn("coverage", title, coverage, page)]
@@ -229,10 +309,13 @@ def probabilities_section(found: Findings) -> Section:
     return Section("probabilities", "Calibrated probabilities", (page,))
 
 
-def performance_section(result: PerformanceResult) -> Section:
+def performance_section(
+    result: PerformanceResult, *, labelled: bool = False
+) -> Section:
     """Return the expected performance; of many classes only averages are drawn."""
     page = result.summary().page
-    page = replace(page, notes=[_in_words("performance"), *page.notes])
+    words = "labelled performance" if labelled else "performance"
+    page = replace(page, notes=[_in_words(words), *page.notes])
     whole = np.flatnonzero(result.row_class < 0)
     shown = result
     caption = ""

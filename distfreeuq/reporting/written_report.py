@@ -58,8 +58,9 @@ def report(
         The same classifier's probabilities on target rows. The index of a DataFrame
         names the rows in what is written.
     labels_target : array_like (m,), optional
-        Labels of target rows; None or NaN where they are not known. Those that are
-        known count the coverage of the sets.
+        Labels of target rows, chosen at random; None or NaN where they are not known.
+        Those that are known narrow the weights and the expected performance, and count
+        the coverage of the sets, which are made without them.
     alpha : float, default 0.1
         Miscoverage level of the prediction sets.
     claim, confidence, score, never_empty
@@ -164,16 +165,20 @@ def _find(
     source = of.probs, labels
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        shift = mlls(*source, of.probs_target, classes=names)
+        some = data.some_labels()
+        shift = mlls(*source, of.probs_target, labels_target=some, classes=names)
         update()
-        fit = prediction_sets(*source, shift, classes=names, rng=rng, **options)
+        unseen = shift
+        if shift.labelled is not None:  # the labels are to count the sets' coverage
+            unseen = mlls(*source, of.probs_target, classes=names)
+        fit = prediction_sets(*source, unseen, classes=names, rng=rng, **options)
         sets = fit.predict(of.probs_target)
         update()
         adapted = of.probs_target
         if shift.solution is not None:
             adapted = shift.adapt(of.probs_target)
         performance = target_performance(
-            *source, of.probs_target, shift=shift, classes=names
+            *source, of.probs_target, shift=shift, labels_target=some, classes=names
         )
         update()
         assessment = assess(*source, classes=names, rng=0)

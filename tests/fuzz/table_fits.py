@@ -116,8 +116,12 @@ FITS: dict[str, Entry] = {
     "bbse": Entry(
         1.0, {"labels_target": optional(kinds.some_labels_target)}, heavy=True
     ),
-    "rlls": Entry(1.0, heavy=True),
-    "mlls": Entry(0.5, heavy=True),
+    "rlls": Entry(
+        1.0, {"labels_target": optional(kinds.some_labels_target)}, heavy=True
+    ),
+    "mlls": Entry(
+        0.5, {"labels_target": optional(kinds.some_labels_target)}, heavy=True
+    ),
     "label_weights": Entry(1.0),
     "Box": Entry(0.5, {"delta": kinds.level_or_none}),
     "Polytope": Entry(

@@ -173,9 +173,9 @@ ENTRIES = (
         ("bbse-region", "bbse-cells", "bbse-ball"),
     ),
     Entry(
-        r"each class's share of them is combined with the estimate from the other|"
-        r"The tests and the condition number do not use them",
-        ("weights-with-labels",),
+        r"each class's share of them is combined with the (moment )?estimate from the "
+        r"other|The tests and the condition number do not use them",
+        ("weights-with-labels", "outputs-with-labels"),
     ),
     Entry(r"it may be unbounded", ("bbse-ball",)),
     Entry(
@@ -193,6 +193,10 @@ ENTRIES = (
     ),
     Entry(r"they rest on the regulariser|The target is predicted to hold", reason=NONE),
     Entry(r"so that the weights are not identified", reason=NONE),
+    Entry(
+        r"do not identify the weights: those of classes that predictions do not tell",
+        ("weights-with-labels",),
+    ),
     Entry(
         r"The methods 'finite-sample' and 'anderson-rubin' do not invert|"
         r"The method 'finite-sample' does not invert",
@@ -218,13 +222,25 @@ ENTRIES = (
         r"^equal class proportions: (not )?rejected at the level", ("no-shift-test",)
     ),
     Entry(
+        r"^label shift: (not )?rejected at the level|^label shift: not tested",
+        ("label-shift-fit-test",),
+    ),
+    Entry(
+        r"^the classifier hardly tells some classes apart: .* may be far off",
+        reason=NONE,
+    ),
+    Entry(
+        r"nor does the recalibration on the source rows make them so: .* may be off",
+        ("mlls-calibration-test",),
+    ),
+    Entry(
         r"^too few calibration rows of .*every set will hold (them|it)|"
         r"^At least \d+ rows of a class are needed for alpha",
         ("label-conditional-coverage",),
     ),
     Entry(
         r"^a small p-value says that|^a class of weight 2 has|^a prediction set is the|"
-        r"^the column 'source' is counted|'target' is estimated without",
+        r"^the column 'source' is counted|'target' is estimated (without|from)",
         reason=SPOKEN_ELSEWHERE,
     ),
     Entry(r"^The maximum lies on the boundary", reason=NONE),

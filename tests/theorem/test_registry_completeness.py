@@ -110,7 +110,10 @@ PROVED = {
         "bbse-region"
     ],
     "bounded differences of mean vectors (theory page, 4.4)": ["bbse-ball"],
-    "shares of labels beside it (theory page, 4.15)": ["weights-with-labels"],
+    "shares of labels beside it (theory page, 4.15)": [
+        "weights-with-labels",
+        "outputs-with-labels",
+    ],
     "score intervals of the moment equations (theory page, 4.6)": ["mlls-intervals"],
     f"{D}, Thm 4.1": ["temperature-excess-risk"],
     f"{D}, Cor. 4.2 with the observed counts": ["class-excess-risk"],

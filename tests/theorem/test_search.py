@@ -104,6 +104,7 @@ DESIGNS = {
     "target-performance-labelled": 1,
     "target-recall": 12,
     "weights-with-labels": 12,
+    "outputs-with-labels": 1,
     "split-coverage-exact": 40,
     "aps-uniform": 100,
     "group-coverage": 40,

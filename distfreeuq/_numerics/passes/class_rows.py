@@ -13,7 +13,13 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from distfreeuq._base.array_types import Classes, FloatArray, FloatMatrix, IntArray
+from distfreeuq._base.array_types import (
+    BoolArray,
+    Classes,
+    FloatArray,
+    FloatMatrix,
+    IntArray,
+)
 from distfreeuq._numerics.passes.block_parts import BlockParts
 from distfreeuq._numerics.passes.row_parts import OnePart
 from distfreeuq._numerics.row_blocks import Block, RowBlocks
@@ -101,6 +107,17 @@ class RowsInMemory:
         """How often rows count, by label, shape (K,)."""
         labels, weight = self.rows.labels, self.rows.weight
         return np.bincount(labels, weight, self.n_classes).astype(np.float64)
+
+    def some(self, which: BoolArray) -> RowsInMemory:
+        """Return some of the rows."""
+        probs, labels, weight, _, before = self.rows
+        fewer = ClassRows(
+            probs[which],
+            labels[which] if labels.size else labels,
+            None if weight is None else weight[which],
+            before=None if before is None else before[which],
+        )
+        return RowsInMemory(fewer)
 
     def every(self, stride: int) -> RowsInMemory:
         """Return every stride-th row."""

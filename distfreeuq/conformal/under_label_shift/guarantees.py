@@ -29,6 +29,7 @@ from distfreeuq.references import (
     FITTED_ELSEWHERE,
     IID,
     LABEL_SHIFT,
+    LABELLED_AT_RANDOM,
     PODKOPAEV_RAMDAS_2021,
     TIBSHIRANI_2019,
     TRUE_LABEL_WEIGHT,
@@ -137,7 +138,7 @@ def independent_weights(
         lower=lower,
         confidence=1.0 - delta,
         reference=f"{_WEIGHTED}; total variation (theory page, 4.1 and 4.13)",
-        assumptions=(*_LABEL_SHIFT, TWO_SAMPLES, FITTED_ELSEWHERE, _INDEPENDENT),
+        assumptions=(*_counted_rows(estimate), _INDEPENDENT),
     )
 
 
@@ -153,9 +154,10 @@ def _possible_error(estimate: LabelShiftResult, delta: float) -> float:
     box = unchecked.clopper_pearson(
         counts, np.full(counts.shape, counts.sum()), delta / (4 * counts.size)
     )
+    region = exact_region(counted, delta / 4, estimate._label_counts)
     return min(
         total_variation_of_counts(counted, used, delta / 2),
-        total_variation_bound(used, exact_region(counted, delta / 4), *box),
+        total_variation_bound(used, region, *box),
     )
 
 
@@ -239,7 +241,7 @@ def capped(
         kind="marginal",
         lower=lower,
         reference=_CAPPED,
-        assumptions=(*_LABEL_SHIFT, TWO_SAMPLES, FITTED_ELSEWHERE),
+        assumptions=_counted_rows(estimate),
     )
 
 
@@ -263,7 +265,7 @@ def capped_given_calibration(
             f"{VOVK_2012}, Prop. 2a, union over classes; {CLOPPER_PEARSON_1934} for "
             "caps of the proportions; stratified means (theory page, 5.1 and 5.2)"
         ),
-        assumptions=(*_LABEL_SHIFT, TWO_SAMPLES, FITTED_ELSEWHERE),
+        assumptions=_counted_rows(estimate),
     )
 
 
@@ -286,7 +288,7 @@ def directional(
         lower=lower,
         reference=f"{_WEIGHTED}; one direction (theory page, 4.10)",
         # whatever the estimator, the bound is that of the moment equations
-        assumptions=_all_needs(_LABEL_SHIFT, moment_equations().assumptions),
+        assumptions=_all_needs(_LABEL_SHIFT, _moment_needs(estimate)),
         finite_sample=False,
     )
 
@@ -310,7 +312,7 @@ def directional_given_calibration(
         reference="stratified means in one direction (theory page, 5.3)",
         assumptions=_all_needs(
             _LABEL_SHIFT,
-            moment_equations().assumptions,
+            _moment_needs(estimate),
             (_INDEPENDENT,) if independent else (),
         ),
         finite_sample=False,
@@ -357,6 +359,17 @@ def label_shift_given_calibration(
         reference=by,
         assumptions=(*_LABEL_SHIFT, TRUE_PRIORS if by_class else TRUE_LABEL_WEIGHT),
     )
+
+
+def _counted_rows(estimate: LabelShiftResult) -> tuple[str, ...]:
+    """Return what claims by counts of predictions, and of labels, need."""
+    labelled = (LABELLED_AT_RANDOM,) * (estimate.labelled is not None)
+    return (*_LABEL_SHIFT, TWO_SAMPLES, FITTED_ELSEWHERE, *labelled)
+
+
+def _moment_needs(estimate: LabelShiftResult) -> tuple[str, ...]:
+    """Return what the moment equations need."""
+    return moment_equations(estimate.labelled is not None).assumptions
 
 
 def _of_the_weights(estimate: LabelShiftResult) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import IntArray
+from distfreeuq._base.array_types import FloatArray, IntArray
 from distfreeuq._base.memory import check_memory
 from distfreeuq.bounds import unchecked
 from distfreeuq.label_shift.class_matrix import ClassMatrix
@@ -74,12 +74,22 @@ def exact_enclosure(
     return Box._unchecked(np.zeros(n_classes), high, True, delta)
 
 
-def norm_region(confusion: Confusion, delta: float) -> Box:
+def norm_region(
+    confusion: Confusion, delta: float, label_counts: IntArray | None = None
+) -> Box:
     """Return a box around the l2 ball of the theory page, 4.4.
 
     P(w inside) >= 1 - delta at every n and m, for hard or soft predictions. Where the
-    confusion matrix may be singular for all that the bound knows, it is unbounded.
+    confusion matrix may be singular for all that the bound knows, it is unbounded. With
+    counts of labels of target rows, it is what the ball's box and that of the labels
+    have in common, each at half of delta.
     """
+    if label_counts is not None:
+        ball = norm_region(confusion, delta / 2.0)
+        by_label = confusion.joint.sum(axis=0)
+        own = _box_of_labels(by_label, label_counts, delta / 2.0)
+        low = np.maximum(ball.low, own.low)
+        return Box._unchecked(low, np.minimum(ball.high, own.high), True, delta)
     n_classes = confusion.target.size
     raw = solve(confusion)
     source, target = (
@@ -92,3 +102,19 @@ def norm_region(confusion: Confusion, delta: float) -> Box:
         return Box._unchecked(np.zeros(n_classes), everything, True, delta)
     radius = (target + float(np.abs(raw).max()) * source) / room
     return Box._unchecked(np.maximum(raw - radius, 0.0), raw + radius, True, delta)
+
+
+def _box_of_labels(
+    source_counts: FloatArray, label_counts: IntArray, delta: float
+) -> Box:
+    """Return the box of q / p by Clopper-Pearson intervals of both, 2 K in all."""
+    each = delta / (2 * label_counts.size)
+    p_low, p_high = unchecked.clopper_pearson(
+        source_counts, float(source_counts.sum()), each
+    )
+    q_low, q_high = unchecked.clopper_pearson(
+        label_counts, int(label_counts.sum()), each
+    )
+    high = np.full(p_low.shape, np.inf)
+    np.divide(q_high, p_low, out=high, where=p_low > 0.0)
+    return Box._unchecked(q_low / p_high, high, True, delta)

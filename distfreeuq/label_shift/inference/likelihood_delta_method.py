@@ -147,9 +147,10 @@ def calibrated_noise(
     Parameters
     ----------
     samples, calibrated : SampleRows
-        Before and after the calibration.
+        Before and after the calibration, without target rows that have labels: of these
+        the calibration moves nothing.
     confusion : Confusion
-        Soft, of the calibrated samples.
+        Soft, of the calibrated samples with all target rows.
     source_gram : ndarray (K, K)
         Sum over the source rows of f f', f calibrated.
     calibration : BiasCorrectedTemperature
@@ -161,7 +162,8 @@ def calibrated_noise(
     at_fit = loss_sums(samples.source, calibration.slope, calibration.bias)
     mean = confusion.matrix.sum(axis=1)
     hessian = information(at_fit, mean, source_gram / n)
-    derivative = _by_calibration(samples.target, calibration, weight, curvature)
+    share = samples.target.n / confusion.m
+    derivative = _by_calibration(samples.target, calibration, weight, curvature, share)
     influence = solve_gauged(hessian, derivative.T, present).T
 
     # u is linear in z = (e_Y, f, psi_slope): one covariance matrix has all of it
@@ -191,8 +193,12 @@ def _by_calibration(
     calibration: BiasCorrectedTemperature,
     weight: FloatArray,
     curvature: LikelihoodCurvature,
+    share: float,
 ) -> FloatMatrix:
-    """Return D, the derivative of E_Q s by (bias, slope), shape (K, K + 1)."""
+    """Return D, the derivative of E_Q s by (bias, slope), shape (K, K + 1).
+
+    `share` is that of the target rows without labels.
+    """
     by_bias = np.diag(curvature.mean) - curvature.matrix * weight
     # s_k (L_k - sum_j w_j s_j L_j) = r_k (L_k - sum_j r_j L_j) / w_k with r the target
     # posterior, which is the calibration with log w added to its bias; a weight of zero
@@ -204,7 +210,7 @@ def _by_calibration(
         calibration.slope,
         calibration.bias + np.log(positive),
     )
-    return np.column_stack([by_bias, shifted.cross / positive])
+    return np.column_stack([by_bias, share * shifted.cross / positive])
 
 
 @dataclass(frozen=True, slots=True)

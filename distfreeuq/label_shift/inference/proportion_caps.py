@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from distfreeuq._base.array_types import FloatArray, FloatMatrix
+from distfreeuq._base.array_types import FloatArray, FloatMatrix, IntArray
 from distfreeuq.bounds import unchecked
 from distfreeuq.label_shift.confusion import Confusion
 
@@ -54,11 +54,25 @@ class PriorCaps:
         return float((self.high[here] / counts[here]).max(initial=0.0))
 
 
-def prior_caps(confusion: Confusion, delta: float) -> PriorCaps:
+def prior_caps(
+    confusion: Confusion, delta: float, label_counts: IntArray | None = None
+) -> PriorCaps:
     """Return caps that hold q with probability >= 1 - delta, given the label counts.
 
-    From counted predictions.
+    From counted predictions. Counts of labels of target rows have one more bound per
+    class, so that each is at delta / (3 K).
     """
+    if label_counts is not None:
+        by_predictions = prior_caps(confusion, 2.0 * delta / 3.0).high
+        # two-sided intervals at twice the level, of which one side is used
+        _, by_labels = unchecked.clopper_pearson(
+            label_counts,
+            int(label_counts.sum()),
+            2.0 * delta / (3.0 * label_counts.size),
+        )
+        both = np.minimum(by_predictions, by_labels)
+        # no proportions are below all caps: one has failed, or what is assumed is wrong
+        return PriorCaps(both if both.sum() >= 1.0 else by_predictions)
     joint = confusion.joint
     return counted_caps(
         np.asarray(joint.sum(axis=0), dtype=np.float64),

@@ -45,7 +45,7 @@ def noise_of_scaling(
     Parameters
     ----------
     samples, calibrated : SampleRows
-        Before and after the calibration.
+        Before and after the calibration, without target rows that have labels.
     calibration : LogScaling
     prior_from : {"predictions", "labels"}
     weight : ndarray (K,)

@@ -75,13 +75,15 @@ def _ends(
     return out
 
 
-def score_box(estimate: MomentEstimate, delta: float) -> FloatMatrix:
+def score_box(
+    estimate: MomentEstimate, delta: float, labelled: Labelled | None = None
+) -> FloatMatrix:
     """Return intervals (K, 2) that hold all weights at once: each at delta / K.
 
     K counts the classes of the source; the others are unbounded.
     """
     present = int((estimate.counts > 0).sum())
-    return score_ends(estimate, delta / max(present, 1))
+    return score_ends(estimate, delta / max(present, 1), labelled)
 
 
 def _told(estimate: MomentEstimate, z: float) -> BoolArray:

@@ -28,7 +28,7 @@ from distfreeuq.conformal.under_covariate_shift.covariate_shift_fits import (
 )
 from distfreeuq.density_ratios.results import DensityRatioResult
 from distfreeuq.label_shift.data import Samples, read_and_predict
-from distfreeuq.label_shift.results import LabelShiftResult, refuse_labelled
+from distfreeuq.label_shift.results import LabelShiftResult
 
 METRICS = (
     "accuracy",
@@ -221,7 +221,6 @@ def read_shift(
         if tuple(shift.classes) != tuple(classes):
             must = f"for the classes {listed(classes)}"
             args.invalid("shift", must, f"weights for {listed(shift.classes)}")
-        refuse_labelled(args, shift, "shift")
         m = samples.probs_target.shape[0]
         same = (shift.n, shift.m) == (n, m) and np.array_equal(
             shift.source_counts, samples.class_counts

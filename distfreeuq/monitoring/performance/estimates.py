@@ -78,7 +78,8 @@ class Estimator:
     told : bool
         Whether the design identifies the means.
     prior : ndarray (K,)
-        The target's proportions in point estimates; NaN if they are not known.
+        The target's proportions in point estimates, those of the shift's own estimate;
+        NaN if they are not known.
     weight_bound : float or None
     alpha, delta : float
     """
@@ -113,6 +114,10 @@ class Estimator:
         raw, variance = float(means.values[0]), float(means.covariance[0, 0])
         estimate = self._point(values, raw)
         told = self.told
+        if math.isfinite(high - low) and not np.ptp(values) > 0.0:
+            # rows that are all alike show no noise, but are no more than they are
+            alike = self.design.of_half_a_row() * (high - low) ** 2
+            variance = max(variance, alike)
         if labelled is not None and labelled.size:
             found = self._combination(values, raw, variance, labelled, low, high)
             raw, estimate = found.of(raw), found.of(estimate)
@@ -129,8 +134,8 @@ class Estimator:
             of_class,
             predicted,
             float(values.mean()),
-            estimate,
-            _around(limit, estimate),
+            _into(limit, estimate),
+            limit,
             certified,
         )
 
@@ -205,7 +210,12 @@ class Estimator:
         )
 
     def _point(self, values: FloatArray, raw: float) -> float:
-        """Return sum_j q_j L_j with proportions that are none below zero."""
+        """Return sum_j q_j L_j with the proportions of the shift's own estimate.
+
+        Those of the moment equations, on which intervals rest, vary much more where
+        classes are many or hardly told apart. The estimate is moved into its interval,
+        which needs nothing calibrated.
+        """
         if self.kind != ESTIMATED:
             return raw
         labels = self.rows.samples.labels
@@ -353,9 +363,7 @@ class Estimator:
             if k <= _FEW_CLASSES and self.kind != LEARNT:
                 exact = self._certified_ratio(hits, float(said.sum()), m)
             out.append(
-                Entry(
-                    "precision", c, -1, of_source, value, _around(limit, value), exact
-                )
+                Entry("precision", c, -1, of_source, _into(limit, value), limit, exact)
             )
         return out
 
@@ -471,6 +479,13 @@ def _with_unseen(ends: Ends, seen: BoolArray) -> Ends:
     """Return ends of the mean recall if classes without source rows may have any."""
     share = float(seen.sum()) / seen.size
     return share * ends[0], share * ends[1] + (1.0 - share)
+
+
+def _into(ends: Ends, value: float) -> float:
+    """Return the value, or the nearer end of an interval that it is outside of."""
+    if math.isnan(ends[0]) or math.isnan(value):
+        return value
+    return min(max(value, ends[0]), ends[1])
 
 
 def _around(ends: Ends, value: float) -> Ends:

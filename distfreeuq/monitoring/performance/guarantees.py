@@ -82,7 +82,7 @@ def in_the_limit(
     return Guarantee(
         statement=(
             f"each asymptotic interval, by itself, holds the target's value with "
-            f"probability {at_least(1.0 - alpha)}."
+            f"probability {at_least(1.0 - alpha)}"
         ),
         kind="confidence interval",
         reference=f"{_BY[design]}; {_LABELLED_BY}" if labelled else _BY[design],

@@ -19,9 +19,9 @@ def score_interval(
 ) -> Ends:
     """Return the interval of a mean in [low, high] whose estimate has this variance.
 
-    Wilson's with the number of rows that a share with this variance would have: near
-    the ends of its range a mean varies less, and normal intervals are too short there.
-    Of a mean without a range it is the normal one.
+    Wilson's with the number of rows that a share with this variance would have, if half
+    a row were different: near the ends of its range a mean varies less, and normal
+    intervals are too short there. Of a mean without a range it is the normal one.
     """
     if not math.isfinite(value) or math.isnan(variance):
         return NONE
@@ -34,9 +34,11 @@ def score_interval(
     width = high - low
     share = min(max((value - low) / width, 0.0), 1.0)
     spread = max(variance / width**2, 1e-100)  # rows, squared, are finite
-    rows = max(share * (1.0 - share), spread / (1.0 + spread)) / spread
+    # spread = (own + 1 / (2 rows)) / rows
+    own = share * (1.0 - share)
+    rows = (own + math.sqrt(own**2 + 2.0 * spread)) / (2.0 * spread)
     center = (share + z**2 / (2.0 * rows)) / (1.0 + z**2 / rows)
-    root = math.sqrt(spread + z**2 / (4.0 * rows**2))
+    root = math.sqrt(own / rows + z**2 / (4.0 * rows**2))
     half = z * root / (1.0 + z**2 / rows)
     return low + width * max(center - half, 0.0), low + width * min(center + half, 1.0)
 

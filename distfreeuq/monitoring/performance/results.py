@@ -81,7 +81,7 @@ class PerformanceResult(Result):
     >>> result = dfu.target_performance(
     ...     classify(labels), labels, classify(labels_target), metrics="accuracy")
     >>> result
-    <PerformanceResult accuracy=0.7105 n=4000 m=4000 K=2>
+    <PerformanceResult accuracy=0.7111 n=4000 m=4000 K=2>
     >>> bool(result["accuracy"] == result.estimates[0])
     True
     """

@@ -20,7 +20,7 @@ TITLES = {
     "precision": "precision",
     "confusion": "share",
     "brier": "Brier score",
-    "nll": "negative log-likelihood",
+    "nll": "NLL, clipped",
     "ece": "ECE",
     "coverage": "coverage of the sets",
     "size": "mean size of the sets",
@@ -54,7 +54,7 @@ def summarize_performance(result: PerformanceResult) -> Summary:
             seen.add(key)
             notes += printing.guarantee_notes(guarantee)
     return printing.summarize(
-        "Performance on the target without its labels",
+        "Performance on the target",
         [
             ("Source rows", str(result.n)),
             ("Target rows", str(result.m)),

@@ -75,6 +75,11 @@ class EstimatedPriors:
         second = _stratified(h, self.labels, np.sqrt(noise), pooled=False)
         return TargetMeans(h_target.mean(axis=0), of_source + of_target + second)
 
+    def of_half_a_row(self) -> float:
+        """Return the variance that half a row in each class has, if no row differs."""
+        prior = np.maximum(self.indicators.prior, 0.0)
+        return _of_half_a_row(self.labels, prior)
+
     def carried(self, losses: FloatArray) -> FloatArray:
         """Return h in the target rows (m,), for losses (n,)."""
         phi = self.indicators
@@ -112,6 +117,10 @@ class GivenPriors:
             values = np.full_like(values, np.nan)
         return TargetMeans(values, covariance)
 
+    def of_half_a_row(self) -> float:
+        """Return the same as for `EstimatedPriors`."""
+        return _of_half_a_row(self.labels, self.prior)
+
 
 @dataclass(frozen=True, slots=True)
 class RowWeights:
@@ -135,8 +144,20 @@ class RowWeights:
         covariance = error.T @ error * (n / max(n - 1, 1)) + floor
         return TargetMeans(values + known.mean(axis=0), covariance + _spread(known))
 
+    def of_half_a_row(self) -> float:
+        """Return the same as for `EstimatedPriors`, of as many rows as count."""
+        total = float(self.weight.sum())
+        share = self.weight / total if total > 0.0 else np.ones(1)
+        return 0.5 * float(share @ share) ** 2
+
 
 Design = EstimatedPriors | GivenPriors | RowWeights
+
+
+def _of_half_a_row(labels: IntArray, prior: FloatArray) -> float:
+    counts = np.bincount(labels, minlength=prior.size)
+    here = counts > 0
+    return 0.5 * float(np.square(prior[here] / counts[here]).sum())
 
 
 def _spread(known: FloatMatrix) -> FloatMatrix:

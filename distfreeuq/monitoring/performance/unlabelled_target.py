@@ -184,6 +184,12 @@ def target_performance(
         of_target = np.full(known.size, -1, dtype=np.int64)
         of_target[known] = codes
         rows = replace(rows, labels_target=of_target)
+    if isinstance(given, LabelShiftResult) and given.labelled is not None:
+        counts = np.bincount(codes, minlength=len(names))
+        if not np.array_equal(counts, given.labelled.counts):
+            r, k = given.labelled.r, codes.size
+            must = f"the {r} labels that the shift was estimated with"
+            args.invalid("labels_target", must, f"{k} labels" if k else "None")
     if (groups is None) != (groups_target is None):
         absent = "groups" if groups is None else "groups_target"
         args.invalid(absent, "given for both samples", "None")
@@ -332,32 +338,40 @@ def _estimator(
             Estimator(rows, priors, kind, True, prior, None, alpha, delta),
             "label, given priors",
         )
-    method = "MLLS" if given is None else given.method
-    outputs, new = _outputs(rows, given, classes)
+    if given is None or given.n != of.labels.size:
+        given = _of_these_rows(rows, given, classes)
+    outputs, new = _outputs(rows, given)
     indicators = class_indicators(outputs, of.labels, new, k)
     feasible = _onto_simplex(indicators.prior)
+    if given.solution is not None and given.n == of.labels.size:
+        feasible = given.target_prior
     estimated = EstimatedPriors(of.labels, indicators)
     kind = guarantees.ESTIMATED
     told = indicators.told
     return (
         Estimator(rows, estimated, kind, told, feasible, None, alpha, delta),
-        f"label, proportions by {method}",
+        f"label, proportions by {given.method}",
     )
 
 
-def _outputs(rows: Rows, given: LabelShiftResult | None, classes: Classes) -> Any:
+def _of_these_rows(
+    rows: Rows, given: LabelShiftResult | None, classes: Classes
+) -> LabelShiftResult:
+    """Return MLLS's estimate of a group's rows, or of all; others stay as they are."""
+    if given is not None and given.method != "MLLS":
+        return given
+    of = rows.samples
+    return fit_mlls(of.rows, of, classes, calibrate="bcts", prior_from="predictions")
+
+
+def _outputs(rows: Rows, given: LabelShiftResult) -> Any:
     """Return the functions of the output that the shift's estimate is made of."""
     of = rows.samples
     k = of.probs.shape[1]
-    method = "MLLS" if given is None else given.method
-    if method in ("BBSE", "RLLS"):
+    if given.method in ("BBSE", "RLLS"):
         return one_hot(rows.predicted, k), one_hot(rows.predicted_target, k)
-    if method != "MLLS":
+    if given.method != "MLLS":
         return float_rows(of.probs), float_rows(of.probs_target)
-    if given is None or given.n != of.labels.size:
-        given = fit_mlls(
-            of.rows, of, classes, calibrate="bcts", prior_from="predictions"
-        )
     source, target = of.probs, of.probs_target
     if given.calibration is not None:
         source, target = (given.calibration.apply(x) for x in (source, target))

@@ -66,6 +66,7 @@ FAMILIES = {
         "target-performance-labelled",
         "label-shift-fit-test",
         "weights-with-labels",
+        "outputs-with-labels",
     ),
     "binning": (
         "binning-bound",

@@ -2,6 +2,7 @@
 
 from distfreeuq.theorems.label_shift import (
     carried_losses,
+    labels_beside_outputs,
     likelihood_weights,
     mixture_tests,
     moment_intervals,
@@ -20,4 +21,5 @@ THEOREMS = (
     *carried_losses.THEOREMS,
     *mixture_tests.THEOREMS,
     *weights_with_labels.THEOREMS,
+    *labels_beside_outputs.THEOREMS,
 )

@@ -136,9 +136,59 @@ def test_the_verdict_is_that_of_the_p_value(shifted):
     probs, labels, target, truth = samples(400, 2000)
     some = truth == 0 if shifted else slice(0, 300)
     result = dfu.report(probs, labels, target[some], rng=0)
-    told = dict(result.sections[0].pages[0].notes)["Verdict"]
-    assert ("not rejected" in told) == (result.shift.test().p_value > 0.05)
-    assert ("not rejected" in told) == (not shifted)
+    notes = result.sections[0].pages[0].notes
+    equal, fits = (text for name, text in notes if name == "Verdict")
+    assert ("not rejected" in equal) == (result.shift.test().p_value > 0.05)
+    assert ("not rejected" in equal) == (not shifted)
+    assert ("not rejected" in fits) == (result.shift.goodness_of_fit().p_value > 0.05)
+    assert fits.startswith("label shift: ")
+
+
+def warned(result):
+    part = next(part for part in result.sections if part.name == "warnings")
+    return " ".join(text for _, text in part.pages[0].notes)
+
+
+def test_it_warns_of_classes_that_are_hardly_told_apart():
+    rng = np.random.default_rng(0)
+    weak = rng.dirichlet(np.full(3, 50.0), size=400)
+    labels = np.array([rng.choice(3, p=row) for row in weak])
+    assert "hardly tells some classes apart" in warned(
+        dfu.report(weak[:300], labels[:300], weak[300:], rng=0)
+    )
+    probs, labels, target, _ = samples(2000, 500)
+    assert "hardly tells" not in warned(dfu.report(probs, labels, target, rng=0))
+
+
+def test_it_warns_where_recalibration_does_not_calibrate():
+    probs, labels, target, truth = samples(3000, 3000)
+    sharp = np.where(probs[:, :1] > 0.5, probs**3, probs**0.3)
+    new = np.where(target[:, :1] > 0.5, target**3, target**0.3)
+    sharp, new = (x / x.sum(axis=1, keepdims=True) for x in (sharp, new))
+    told = warned(dfu.report(sharp, labels, new[truth > 0], rng=0))
+    assert "nor does the recalibration" in told
+    told = warned(dfu.report(probs, labels, target[truth > 0], rng=0))
+    assert "nor does the recalibration" not in told
+
+
+def test_labels_narrow_weights_and_performance_but_not_the_sets_they_judge(made):
+    probs, labels, target, _ = samples()
+    without = dfu.report(probs, labels, target, rng=0)
+    widths = [np.ptp(one.shift.confint(), axis=1) for one in (made, without)]
+    assert (widths[0] < widths[1]).all()
+    assert "of 60 target rows are used" in made.performance.notes[0]
+    assert np.array_equal(made.sets.mask, without.sets.mask)
+    claim = {"claim": "asymptotic", "rng": 0}
+    known = [0] * 40 + [None] * 80
+    some = dfu.report(probs, labels, target, labels_target=known, **claim)
+    none = dfu.report(probs, labels, target, **claim)
+    assert np.array_equal(some.sets.mask, none.sets.mask)
+
+
+def test_the_same_number_is_not_printed_in_two_ways(made):
+    pages = {part.name: part.pages[0] for part in made.sections}
+    of_weights = {row[0]: row[2] for row in pages["shift"].tables[0].rows}
+    assert dict(pages["performance"].tables[1].rows) == of_weights
 
 
 def test_hostile_names_and_titles_are_text():
@@ -209,6 +259,8 @@ def test_citations_are_entries_of_what_is_cited(made):
         for entry in claim.bibtex.split("\n\n"):
             assert entry in made.bibtex
     assert made.sections[-1].code == made.bibtex
+    for key in ("distfreeuq", "saerens2002", "alexandari2020", "romano2020"):
+        assert f"{{{key}," in made.bibtex
 
 
 def test_coverage_is_counted_on_the_labelled_rows_alone():

@@ -68,21 +68,32 @@ def limit_law(
             if samples is None
             else covariance_of_predictions(samples.rows)
         )
+    return law_of(moments.prior, covariance, moments)
+
+
+def law_of(
+    prior: FloatArray, covariance: FloatMatrix | ClassMatrix, moments: MomentEstimate
+) -> LimitLaw:
+    """Return the law of q / p from the estimate q, and that covariance.
+
+    An infinite variance is that of a class which is not told from others.
+    """
     present = moments.counts > 0
     told = present & np.isfinite(covariance.diagonal())
     center = np.zeros(present.size)
-    np.divide(moments.prior, moments.source_prior, out=center, where=present)
+    np.divide(prior, moments.source_prior, out=center, where=present)
     matrix = np.asarray(covariance)
     finite = np.where(np.outer(told, told), matrix, 0.0)
     return LimitLaw(center, finite, present, told)
 
 
-def law_of_prior(law: LimitLaw, moments: MomentEstimate) -> LimitLaw:
+def law_of_prior(law: LimitLaw, q: FloatArray, moments: MomentEstimate) -> LimitLaw:
     """Return the law of q itself: without the noise of the label frequencies p.
 
-    That is a part of the covariance of q / p, and is taken out of it again.
+    That is a part of the covariance of q / p, and is taken out of it again. `q` is the
+    estimate with which it was put in.
     """
-    p, q, n = moments.source_prior, moments.feasible_prior, moments.n
+    p, n = moments.source_prior, moments.n
     ratio = np.divide(q, p, out=np.zeros_like(p), where=p > 0)
     of_labels = (np.diag(ratio * q) - np.outer(q, q)) / n
     both = np.outer(law.told, law.told)
