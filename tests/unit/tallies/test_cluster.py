@@ -93,3 +93,34 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster, tmp_path):
     assert np.array_equal(fit.scores, plain.scores)
     assert victim not in cluster.run(os.getpid).values()
     assert nothing_is_left(cluster)
+
+
+def test_a_worker_killed_in_a_pass_of_an_iterative_fit_changes_nothing(
+    cluster, tmp_path
+):
+    def slowly(rows):
+        (tmp_path / f"{os.getpid()}-{time.monotonic_ns()}").touch()
+        time.sleep(0.005)
+        return rows
+
+    victim = min(cluster.run(os.getpid).values())
+    killed = []
+
+    def kill_in_the_fourth_pass():
+        while not killed:
+            if len(list(tmp_path.iterdir())) >= 35:  # of 10 blocks in a pass
+                os.kill(victim, signal.SIGKILL)
+                killed.append(victim)
+            time.sleep(0.01)
+
+    killer = threading.Thread(target=kill_in_the_fourth_pass, daemon=True)
+    killer.start()
+    rows, labels = chunked(rows=120)
+    lazy = rows.map_blocks(slowly, dtype=rows.dtype, meta=np.empty((0, 3)))
+    fit = dfu.mlls(lazy, labels, PROBS[::2])
+    killer.join(timeout=30)
+    assert killed and victim not in cluster.run(os.getpid).values()
+    plain = dfu.mlls(PROBS, LABELS, PROBS[::2])
+    np.testing.assert_allclose(fit.raw, plain.raw, rtol=1e-10)
+    assert fit.calibration_test.p_value == plain.calibration_test.p_value
+    assert nothing_is_left(cluster)
