@@ -296,13 +296,12 @@ def _curvature_and_spread(
     calibrated = solution.calibrated.without(labels)
     samples = samples.without(labels)
     p, weight, confusion = solution.source_prior, solution.weight, solution.confusion
-    if few.classes is not None:
-        samples, calibrated = samples.of_classes(few), calibrated.of_classes(few)
-        p, weight = few.of(p), few.of(weight)
-        confusion = confusion.of_classes(few)
     known = solution.known
     if few.classes is not None:
         known = SampleRows(samples.source, known).of_classes(few).target
+        samples, calibrated = samples.of_classes(few), calibrated.of_classes(few)
+        p, weight = few.of(p), few.of(weight)
+        confusion = confusion.of_classes(few)
     curvature = curvature_at(known, weight, p)
     if calibration is None:
         noise = prior_noise(confusion, source_gram, prior_from)

@@ -30,7 +30,7 @@ def performance(**options):
 def in_the_limit(needs, by, level="0.9", lower=0.9):
     return Claim(
         "each asymptotic interval, by itself, holds the target's value with "
-        f"probability {level}.",
+        f"probability {level}",
         "confidence interval",
         needs,
         by,
