@@ -21,7 +21,7 @@ from distfreeuq._base.stored_state import State, count, flag, integers, require
 from distfreeuq._base.tallied import TallyPart, find_part
 from distfreeuq._numerics.row_blocks import Block, read_blocks
 from distfreeuq.metrics.bins import Bins, choose_bins
-from distfreeuq.metrics.data import ALL, Rows, log_losses, read_matrix
+from distfreeuq.metrics.data import ALL, EVENTS, Rows, log_losses, read_matrix
 
 _HALF = 25
 _STEP = 2.0 ** (-2 * _HALF)
@@ -180,6 +180,7 @@ def find_sums(
     of_rows
         Arguments that a tally does not have.
     """
+    event = args.choice(event, "event", EVENTS)
     found = find_part(args, probs, SumTally, labels=labels, classes=classes, **of_rows)
     plain = how in ("equal-width", "left") and event == "predicted"
     if found is None:

@@ -54,7 +54,7 @@ NAN_BY_DESIGN: dict[str, str] = {
     r"ShiftMonitor\.confint": "no proportions fit: more than label shift",
     r"RiskMonitor\.risk": "before the first label",
     r"WaitingRows\.found": "rows whose label has not come",
-    r"in_kind": "the values that were given",
+    r"in_kind(\[.*\])?": "the values that were given",
     r"SimulationResult\.(values|column)": "what the user's procedure returned",
     r"SimulationResult\.(to_frame|describe)\[.*\]": "of what the procedure returned",
 }

@@ -137,6 +137,7 @@ THEORY: dict[str, Entry] = {
             "controls": choice((), []),
             "family": choice("own"),
             "designs": choice(None, fitted._designs),
+            "unsearched": choice("", "", "an asymptotic promise"),
         },
     ),
     "theorems.as_event": Entry(

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,47 @@ def work(n: int = 200_000, n_stream: int = 10_000_000) -> dict[str, Work]:
             (probs[i : i + 10_000], labels[i : i + 10_000]) for i in range(0, n, 10_000)
         ]
         return lambda: dfu.split_conformal(iter(pieces), rng=0)
+
+    def in_blocks(function: Callable[..., Any], *also: str, **options: Any) -> Call:
+        """Return a fit to blocks, each of logits or probs, labels and what else."""
+        logits, labels, probs = rows(n)
+        made = {"logits": logits, "probs": probs, "labels": labels}
+        made |= {"scores": 1.0 - probs.max(axis=1)}
+        taken = [made[name] for name in also]
+
+        def blocks() -> Iterator[Any]:
+            for i in range(0, n, 10_000):
+                block = tuple(each[i : i + 10_000] for each in taken)
+                yield block if len(block) > 1 else block[0]
+
+        return partial(function, blocks, **options)
+
+    def ratio_of_blocks() -> Call:
+        x, x_target = features(n)
+
+        def blocks(all_rows: Array) -> Iterator[Array]:
+            return (all_rows[i : i + 10_000] for i in range(0, n, 10_000))
+
+        both = partial(blocks, x), partial(blocks, x_target)
+        return partial(dfu.density_ratio, *both, rng=0)
+
+    def likelihood_of_blocks() -> Call:
+        probs = rows(n)[2]
+
+        def blocks() -> Iterator[Array]:
+            return (probs[i : i + 10_000] for i in range(0, n, 10_000))
+
+        return in_blocks(dfu.mlls, "probs", "labels", probs_target=blocks)
+
+    def reported() -> Call:
+        _, labels, probs = rows(20_000)
+        return partial(dfu.report, probs, labels, probs[::-1], rng=0)
+
+    def evaluated() -> Call:
+        _, labels, probs = rows(n)
+        sets = dfu.split_conformal(probs, labels, rng=0).predict(probs, rng=0)
+        groups, blocks = labels % 3, np.arange(n) // 50
+        return partial(sets.evaluate, labels, groups=groups, blocks=blocks)
 
     def many_sets(function: Callable[..., Any]) -> Call:
         _, labels, probs = rows(n // 40, 1_000)
@@ -152,6 +193,27 @@ def work(n: int = 200_000, n_stream: int = 10_000_000) -> dict[str, Work]:
         "histogram_binning": partial(of_probs, dfu.histogram_binning, rng=0),
         "split_conformal": partial(of_probs, dfu.split_conformal, rng=0),
         "split_conformal, rows in pieces": in_pieces,
+        "conformal_thresholds of blocks": partial(
+            in_blocks,
+            dfu.conformal_thresholds,
+            *("scores", "labels"),
+            alpha=0.1,
+            n_classes=10,
+            method="label-conditional",
+        ),
+        "temperature_scaling of blocks": partial(
+            in_blocks, dfu.temperature_scaling, "logits", "labels"
+        ),
+        "isotonic_calibration of blocks": partial(
+            in_blocks, dfu.isotonic_calibration, "probs", "labels"
+        ),
+        "assess, rows in blocks": partial(
+            in_blocks, dfu.assess, "probs", "labels", n_boot=200, rng=0
+        ),
+        "mlls of blocks": likelihood_of_blocks,
+        "density_ratio of blocks": ratio_of_blocks,
+        "report": reported,
+        "evaluate": evaluated,
         "clustered_conformal": partial(of_probs, dfu.clustered_conformal, rng=0),
         "interpolated_conformal": partial(of_probs, dfu.interpolated_conformal, rng=0),
         "label_shift_conformal, robust": robust,

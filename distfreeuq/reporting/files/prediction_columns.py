@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,7 +74,7 @@ def source_predictions(table: FileTable, options: ColumnOptions) -> Predictions:
             f"columns {listed(table.columns)}",
         )
     classes = tuple(name.removeprefix(options.probs).strip() for name in names)
-    matrix = np.column_stack([_numbers(table, name, options) for name in names])
+    matrix = _side_by_side(table, names, options)
     return _checked(table, matrix, classes, options)
 
 
@@ -108,8 +109,8 @@ def target_predictions(
     if unknown:
         more = listed([by_class[name] for name in unknown])
         table.invalid("have no probability columns that the source lacks", more)
-    columns = [_numbers(table, by_class[name], options) for name in classes]
-    return _checked(table, np.column_stack(columns), classes, options)
+    matrix = _side_by_side(table, [by_class[name] for name in classes], options)
+    return _checked(table, matrix, classes, options)
 
 
 def labels_of(
@@ -215,6 +216,20 @@ def _two_classes(table: FileTable, options: ColumnOptions) -> tuple[str, ...]:
             f"labels {listed(names)}",
         )
     return (others[0], positive)
+
+
+def _side_by_side(
+    table: FileTable, names: Sequence[str], options: ColumnOptions
+) -> FloatMatrix:
+    """Return columns as one matrix; in an archive they could differ in length."""
+    columns = [_numbers(table, name, options) for name in names]
+    for name, column in zip(names, columns, strict=True):
+        if column.shape != columns[0].shape or column.ndim != 1:
+            table.invalid(
+                f"have one number per row in {name!r}, as in {names[0]!r}",
+                f"shapes {column.shape} and {columns[0].shape}",
+            )
+    return np.column_stack(columns)
 
 
 def _numbers(table: FileTable, name: str, options: ColumnOptions) -> Any:

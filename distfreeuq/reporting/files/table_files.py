@@ -209,4 +209,5 @@ def _read_npz(path: Path) -> FileTable:
         table.invalid("hold arrays of numbers or texts", shortened(str(error)))
     except (zipfile.BadZipFile, zlib.error, NotImplementedError):
         table.invalid("be a NumPy archive", "a damaged file")
-    return FileTable(table.name, columns)
+    rows = {name: array for name, array in columns.items() if array.ndim in (1, 2)}
+    return FileTable(table.name, rows)

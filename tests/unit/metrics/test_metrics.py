@@ -112,6 +112,9 @@ def test_binary_event_is_class_1_on_request():
     assert metrics.ece(PROBS[:, 1], LABELS, n_bins=2, event="class-1") == one
     with pytest.raises(dfu.InputError, match="event"):
         metrics.ece(np.full((3, 3), 1 / 3), [0, 1, 2], event="class-1")
+    for error in (metrics.ece, metrics.overconfident_ece, metrics.debiased_ece):
+        with pytest.raises(dfu.InputError, match="'event' parameter"):
+            error(PROBS, LABELS, event=np.array(["predicted", "class-1"]))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -257,6 +257,9 @@ def test_a_target_of_one_column_is_none_of_three_classes(folder, capsys, text, t
         ([], {"source": "none.csv"}, "must exist"),
         ([], {"source": "source.xlsx"}, "must be CSV"),
         ([], {"source": "bad.npz"}, "NumPy archive"),
+        ([], {"source": "uneven.npz"}, "one number per row in 'prob_dog'"),
+        ([], {"target": "uneven.npz"}, "one number per row in 'prob_dog'"),
+        ([], {"source": "scalar.npz"}, "columns whose names begin"),
         ([], {"target": "less.csv"}, "'prob_owl'"),
         ([], {"target": "more.csv"}, "no probability columns that the source lacks"),
         ([], {"source": "latin.csv"}, "byte 0xfc in line 2"),
@@ -279,6 +282,9 @@ def test_bad_options_are_refused_in_a_sentence(folder, capsys, options, files, t
     source, target = frames()
     source.to_csv("source.xlsx")
     (folder / "bad.npz").write_bytes(b"PK\x03\x04 nothing")
+    uneven = {f"prob_{name}": np.full(3 - i, 0.2) for i, name in enumerate(NAMES)}
+    np.savez("uneven.npz", label=source["label"].to_numpy().astype(str), **uneven)
+    np.savez("scalar.npz", prob_a=np.datetime64("2020-01-01"), label=np.array(["a"]))
     (folder / "cut.csv.gz").write_bytes(b"\x1f\x8b\x08\x00 nothing at all")
     target.drop(columns="prob_owl").to_csv("less.csv", index=False)
     target.assign(prob_cow=0.0).to_csv("more.csv", index=False)
