@@ -3,11 +3,12 @@
     python -m benchmarks.many_rows 1e8 [FOLDER]
 
 writes so many rows of 10 classes in single precision into a temporary folder, removes
-them in the end, and writes results/many-rows.csv. Each case runs in a process of its
-own, on one thread but where two workers are named; memory is the peak of what the
-process has allocated (RssAnon), which leaves out the file's pages. Times are those of
-the processor, which other work on a machine disturbs least, the least of two runs (one
-from 10^8 rows on); "pieces" is the sum of calls in memory on blocks of 100,000 rows.
+them in the end, and writes results/many-rows.csv. In a FOLDER of yours they are kept,
+and those that are there are used. Each case runs in a process of its own, on one thread
+but where two workers are named; memory is the peak of what the process has allocated
+(RssAnon), which leaves out the file's pages. Times are those of the processor, which
+other work on a machine disturbs least, the least of two runs; Dask's own modules are
+imported before. "Pieces" is the sum of calls in memory on blocks of 100,000 rows.
 
     python -m benchmarks.many_rows grow 1e9
 
@@ -110,6 +111,15 @@ def write_rows(folder, n):
             file[start : start + BLOCK] = rows
 
 
+def has_rows(folder, n):
+    """Say whether so many rows are in a folder, to the last."""
+    path = folder / "probs.npy"
+    if not path.exists():
+        return False
+    probs = np.load(path, mmap_mode="r")
+    return len(probs) == n and probs[-1].sum() > 0.5
+
+
 class Blocks:
     """The rows in blocks; it counts how often they are read."""
 
@@ -155,6 +165,7 @@ def prepare(case, probs, labels):
 
     n_workers = 2 if "2 workers" in case else 1
     dask.config.set(scheduler="threads", num_workers=n_workers)
+    dask.compute(da.zeros(1))  # imports what Dask needs of itself
     rows = da.from_array(probs, (BLOCK, N_CLASSES)), da.from_array(labels, BLOCK)
     fit = dfu.split_conformal(probs[:BLOCK], labels[:BLOCK], rng=0)
     return {
@@ -243,13 +254,17 @@ def write(name, found):
 
 
 def main(n, folder=None):
-    """Measure all cases, twice in turns if they are short."""
-    with tempfile.TemporaryDirectory(dir=folder) as there:
-        write_rows(Path(there), n)
+    """Measure all cases, twice in turns."""
+    with tempfile.TemporaryDirectory() as there:
+        there = Path(folder or there)
+        if not has_rows(there, n):
+            write_rows(there, n)
         rounds = []
-        for _ in range(2 if n < 10**8 else 1):
-            rounds.append([alone("case", case, there) for case in CASES])
-            print(*rounds[-1], sep="\n", flush=True)
+        for _ in range(2):
+            rounds.append([])
+            for case in CASES:
+                rounds[-1].append(alone("case", case, str(there)))
+                print(rounds[-1][-1], flush=True)
     found = [
         min(runs, key=lambda run: run["CPU s"]) for runs in zip(*rounds, strict=True)
     ]

@@ -165,15 +165,26 @@ class BlockTask(Generic[Output]):
         self._caller = caller
         self._names = names
 
-    def __call__(
-        self, number: int, start: int | None, *pieces: Any
-    ) -> tuple[int, Output | None]:
+    def __call__(self, place: Place, *pieces: Any) -> tuple[int, Output | None]:
         """Return the number of rows, and what the function makes of them if any."""
         own = [piece.value if isinstance(piece, Piece) else piece for piece in pieces]
         values = dict(zip(self._names, own, strict=True))
-        block = make_block(self._caller, number, start, values, self._names[0])
+        block = make_block(
+            self._caller, place.number, place.start, values, self._names[0]
+        )
         with one_thread_here():
             return block.n, self._function(block) if block.n else None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a block is: its number, and its first row among all if that is known.
+
+    A number alone might be the key of a task.
+    """
+
+    number: int
+    start: int | None
 
 
 @dataclass(frozen=True, slots=True)

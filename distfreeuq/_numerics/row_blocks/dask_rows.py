@@ -13,7 +13,13 @@ from distfreeuq._numerics.row_blocks.block import (
     ADDED_AT_ONCE,
     BlockTask,
     Piece,
+    Place,
     n_rows,
+)
+from distfreeuq._numerics.row_blocks.task_graph import (
+    TaskGraph,
+    added_up,
+    graph_of_blocks,
 )
 
 Output = TypeVar("Output")
@@ -23,6 +29,13 @@ Sizes = tuple[int, ...]
 _MAKE_KNOWN = (
     "compute_chunk_sizes() of an array, to_dask_array(lengths=True) of a frame"
 )
+
+
+_ROWS_OF_WAVE = 1 << 22
+"""Rows of which a number each is gathered at a time: 32 MB of doubles."""
+
+_BLOCKS_OF_THREAD = 16
+"""Each thread has so many of these blocks, so that few threads wait for the last."""
 
 
 class DaskRows:
@@ -98,29 +111,43 @@ class DaskRows:
         ends: list[int] = np.cumsum(self.sizes).tolist()
         return [end - size for end, size in zip(ends, self.sizes, strict=True)]
 
-    def _tasks(self, function: Callable[..., Output]) -> list[Any]:
-        from dask.delayed import delayed
-
-        task = delayed(
-            BlockTask(function, self.caller, self.names), pure=False, traverse=False
-        )
-        numbers = range(self.n_blocks)
-        cut = zip(numbers, self.starts(), *self._pieces, strict=True)
-        return [task(*arguments) for arguments in cut]
+    def _tasks(self, function: Callable[..., Output]) -> TaskGraph:
+        task = BlockTask(function, self.caller, self.names)
+        return graph_of_blocks(task, self.starts(), self._pieces)
 
     def map(self, function: Callable[..., Output]) -> list[Output]:
         """Return what the function makes of each block that has rows."""
-        from dask.base import compute
-
-        found = compute(*self._tasks(function))  # type: ignore[no-untyped-call]
-        return [output for n, output in found if n]
+        return [output for n, output in self._tasks(function).compute() if n]
 
     def each(self, function: Callable[..., Output]) -> Iterator[Output]:
-        """Yield the same one by one, and let go of what was yielded."""
-        found = self.map(function)
-        found.reverse()
-        while found:
-            yield found.pop()
+        """Yield the same one by one, and let go of what was yielded.
+
+        On threads some millions of rows are computed at a time, so that what is made of
+        these finds the room of those before.
+        """
+        tasks = self._tasks(function)
+        for some in self._waves() if tasks.shares_memory else [slice(None)]:
+            found = tasks[some].compute()
+            found.reverse()
+            while found:
+                n, output = found.pop()
+                if n:
+                    yield output
+
+    def _waves(self) -> Iterator[slice]:
+        """Yield blocks to be computed at once: all, where sizes are not known."""
+        import dask.config
+        from dask.system import CPU_COUNT
+
+        n_threads = dask.config.get("num_workers", None) or CPU_COUNT
+        first, n = 0, 0
+        for number, size in enumerate(self.sizes or (), start=1):
+            n += size
+            if n >= _ROWS_OF_WAVE and number - first >= _BLOCKS_OF_THREAD * n_threads:
+                yield slice(first, number)
+                first, n = number, 0
+        if first < self.n_blocks:
+            yield slice(first, self.n_blocks)
 
     def total(
         self,
@@ -128,16 +155,8 @@ class DaskRows:
         add_up: Callable[[Sequence[Output]], Output],
     ) -> list[Output]:
         """Return the sum of these, in a list that is empty if there are no rows."""
-        from dask.delayed import delayed
-
-        level = self._tasks(function)
-        add = delayed(_Adding(add_up), pure=False, traverse=False)
-        while len(level) > 1:
-            level = [
-                add(*level[i : i + ADDED_AT_ONCE])
-                for i in range(0, len(level), ADDED_AT_ONCE)
-            ]
-        n, output = level[0].compute()
+        sums = added_up(self._tasks(function), _Adding(add_up), ADDED_AT_ONCE)
+        ((n, output),) = sums.compute()
         return [output] if n else []
 
     def lazily(
@@ -160,7 +179,8 @@ class DaskRows:
         one_fit = delayed(fit, pure=False, traverse=False)
         make = delayed(task, pure=False, traverse=False)
         sizes = [np.nan] * self.n_blocks if self.sizes is None else self.sizes
-        cut = zip(range(self.n_blocks), self.starts(), *self._pieces, strict=True)
+        places = map(Place, range(self.n_blocks), self.starts())
+        cut = zip(places, *self._pieces, strict=True)
         blocks = [
             array.from_delayed(
                 make(one_fit, *arguments), shape=(size, *columns), dtype=dtype

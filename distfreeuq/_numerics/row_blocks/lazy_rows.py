@@ -17,7 +17,11 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.arrays import describe
 from distfreeuq._kernels.threads import one_thread_here
-from distfreeuq._numerics.row_blocks.block import Piece, in_words_of_all_rows
+from distfreeuq._numerics.row_blocks.block import (
+    Piece,
+    Place,
+    in_words_of_all_rows,
+)
 from distfreeuq._numerics.row_blocks.dask_rows import DaskRows, is_dask, no_rows
 from distfreeuq.exceptions import InputError
 
@@ -86,7 +90,7 @@ class MethodTask:
         self._names = names
         self._others = dict(others)
 
-    def __call__(self, fit: Any, number: int, start: int | None, *pieces: Any) -> Any:
+    def __call__(self, fit: Any, place: Place, *pieces: Any) -> Any:
         """Return the array of what was made of each row."""
         own = [piece.value if isinstance(piece, Piece) else piece for piece in pieces]
         values = dict(zip(self._names, own, strict=True))
@@ -94,6 +98,6 @@ class MethodTask:
             with one_thread_here():
                 found = getattr(fit, self._method)(**values, **self._others)
         except InputError as error:
-            words = in_words_of_all_rows(str(error), number, start)
+            words = in_words_of_all_rows(str(error), place.number, place.start)
             raise type(error)(words) from None
         return getattr(found, "mask", found)

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import distfreeuq as dfu
 from distfreeuq import metrics
-
-dd = pytest.importorskip("dask.dataframe", reason="it needs pyarrow")
+from distfreeuq._numerics.row_blocks import dask_rows
 
 SCORES = ["aps", "lac", "raps", "margin", dfu.APS(ties="random"), dfu.PAS()]
 
@@ -167,6 +166,7 @@ def rows_of(n):
 
 
 def test_frames_name_classes_and_may_have_unknown_sizes():
+    dd = pytest.importorskip("dask.dataframe", reason="it needs pyarrow")
     probs, labels = rows_of(60)
     frame = pd.DataFrame(probs, columns=list("abc"))
     frame["y"] = np.array(list("abc"))[labels]
@@ -242,16 +242,33 @@ def test_sets_that_would_be_drawn_at_each_computation_are_refused():
         fit.predict(lazy, rng=np.random.default_rng(0), uniforms=uniforms)
 
 
-def test_what_needs_all_rows_at_once_says_so():
+def test_numbers_of_rows_in_memory_may_be_dask_s():
     probs, labels = rows_of(30)
-    lazy = da.from_array(probs, (7, 3))
-    for call in (lambda: dfu.venn_abers(lazy, labels),):
-        with pytest.raises(dfu.InputError, match=r"Dask Array .* needed at once"):
-            call()
-    # a number per row is no matrix: it is gathered
     weights = da.from_array(np.linspace(0.5, 1.5, 30), 7)
     found = metrics.ece(probs, labels, sample_weight=weights)
     assert found == metrics.ece(probs, labels, sample_weight=np.asarray(weights))
+
+
+@pytest.mark.parametrize("rows_of_wave", [1, 30, 1 << 22])
+def test_scores_are_gathered_some_blocks_at_a_time(rows_of_wave, monkeypatch):
+    monkeypatch.setattr(dask_rows, "_ROWS_OF_WAVE", rows_of_wave)
+    monkeypatch.setattr(dask_rows, "_BLOCKS_OF_THREAD", 1)
+    probs, labels = rows_of(300)
+    lazy = da.from_array(probs, ((0, 70, 1, 129, 0, 100), 3)), da.from_array(labels, 80)
+    read = []
+
+    def seen(block):
+        read.append(len(block))
+        return block
+
+    plain = dfu.split_conformal(probs, labels, rng=0)
+    for scheduler in ("sync", "threads"):
+        del read[:]
+        with dask.config.set(scheduler=scheduler, num_workers=2):
+            watched = lazy[0].map_blocks(seen, meta=np.empty((0, 3)))
+            fit = dfu.split_conformal(watched, lazy[1], rng=0)
+        assert numbers(fit) == numbers(plain)
+        assert sorted(filter(None, read)) == [1, 70, 100, 129]  # each once
 
 
 @pytest.mark.parametrize(
