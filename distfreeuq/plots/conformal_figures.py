@@ -205,7 +205,7 @@ def set_sizes(
     ax.set_xlabel("labels in the set")
     ax.set_ylabel("share of rows")
     set_title(ax, f"Sizes of {n} prediction sets")
-    ax.legend(loc="upper right", frameon=False, fontsize="small")
+    ax.legend(loc="best", frameon=False, fontsize="small")  # beside the bars
     return ax
 
 

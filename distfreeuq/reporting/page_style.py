@@ -51,7 +51,8 @@ footer { margin-top: 2rem; border-top: 1px solid var(--line); padding-top: .75re
   table { font-size: .82rem; }
   /* a shade at the edge of a table that goes on */
   .wide { background:
-    linear-gradient(var(--paper), var(--paper)) right / 1.4rem 100% no-repeat local,
+    linear-gradient(var(--paper), var(--paper)) right -2px top 0 / 1.5rem 100%
+    no-repeat local,
     linear-gradient(to left, var(--line), transparent) right / 1rem 100% no-repeat
     scroll; }
   th, td { padding: .3rem .4rem; }

@@ -75,9 +75,21 @@ _WORDS = {
     ),
     "labelled performance": (
         "the column 'source' is counted on the source rows; 'target' is estimated from "
-        "them, and from the target rows that have labels."
+        "them, the predictions for the target rows, and the labels that some of these "
+        "have."
+    ),
+    "source": (
+        "calibrated means that of the rows with confidence .8 four in five are guessed "
+        "right. The test is of the confidence in the predicted class, all classes "
+        "together. Weights need probabilities that are right for every class, which is "
+        "what is tested there."
     ),
 }
+
+_WITHOUT_LABELS = (
+    "made without the labels of target rows, so that these can judge them. Estimated "
+    "weights are those from predictions alone, and differ from the ones above."
+)
 
 _HARDLY_TOLD = (
     "the classifier hardly tells some classes apart: the target's class proportions, "
@@ -131,7 +143,7 @@ def all_sections(found: Findings, facts: Sequence[tuple[str, str]]) -> list[Sect
         warnings_section(found),
         tests_section(found.shift),
         weights_section(found.shift),
-        sets_section(found.fit, found.sets),
+        sets_section(found.fit, found.sets, judged=found.shift.labelled is not None),
         *coverage_sections(found.coverage),
         probabilities_section(found),
         performance_section(
@@ -251,13 +263,19 @@ def weights_section(shift: LabelShiftResult) -> Section:
     return _drawn("shift", "How far have class proportions moved?", shift, kept)
 
 
-def sets_section(fit: ChosenConformalResult, sets: PredictionSets) -> Section:
-    """Return the procedure, why it was chosen, its guarantee, and the sets."""
+def sets_section(
+    fit: ChosenConformalResult, sets: PredictionSets, *, judged: bool = False
+) -> Section:
+    """Return the procedure, why it was chosen, its guarantee, and the sets.
+
+    The sets are `judged` where labels of target rows are to count their coverage.
+    """
     sizes = sets.summary().page
     between = separator(sets.classes).strip()
     facts = [*sizes.facts, ("Sign between labels in the file", between)]
     page = fit.summary().page
-    page = replace(page, notes=[_in_words("sets"), *page.notes])
+    made = [("Made", _WITHOUT_LABELS)] if judged else []
+    page = replace(page, notes=[_in_words("sets"), *made, *page.notes])
     pages = (page, replace(sizes, facts=facts, notes=()))
     figure = inline_svg(sets.plot, "sets")
     caption = "Sizes of the target rows' prediction sets."
@@ -344,6 +362,7 @@ def _rows_of(result: PerformanceResult, some: Iterable[int]) -> PerformanceResul
 def source_section(found: Findings) -> Section:
     """Return what the classifier achieved on the source rows."""
     page = found.assessment.summary().page
+    page = replace(page, notes=[_in_words("source"), *page.notes])
     return _drawn("source", "The classifier on the source", found.assessment, page)
 
 

@@ -405,7 +405,7 @@ def _notes(estimator: Estimator, classes: Classes) -> list[str]:
     labelled = estimator.rows.labelled.size
     if labelled:
         notes.append(
-            f"Labels of {labelled} target rows are used, but in recalls, balanced "
+            f"Labels of {labelled} target rows are used, except in recalls, balanced "
             "accuracy, precisions and the ECE."
         )
     return notes

@@ -64,7 +64,7 @@ def source_predictions(table: FileTable, options: ColumnOptions) -> Predictions:
     if options.probs in table.columns:
         column = table.columns[options.probs]
         if column.ndim == 2:
-            return _of_matrix(table, column, options)
+            return _of_matrix(table, column, options, None)
         return _of_one_column(table, column, options, None)
     names = [name for name in table.columns if name.startswith(options.probs)]
     names = [name for name in names if name != options.label]
@@ -85,7 +85,7 @@ def target_predictions(
     if options.probs in table.columns:
         column = table.columns[options.probs]
         if column.ndim == 2:
-            found = _of_matrix(table, column, options)
+            found = _of_matrix(table, column, options, classes)
         else:
             found = _of_one_column(table, column, options, classes)
         if found.classes != classes:
@@ -134,9 +134,14 @@ def labels_of(
             found.append(None)
             continue
         if name is None:
+            where = "which the array 'classes' names"
+            if all(values.ndim == 1 for values in table.columns.values()):
+                where = (
+                    "which are the names of the probability columns without what "
+                    "--probs says"
+                )
             table.invalid(
-                f"have labels among the classes {listed(classes)}, which are the names "
-                "of the probability columns without what --probs says",
+                f"have labels among the classes {listed(classes)}, {where}",
                 f"{shortened(text)!r} in data row {row}",
             )
         found.append(name)
@@ -147,7 +152,10 @@ def labels_of(
 
 
 def _of_matrix(
-    table: FileTable, matrix: AnyArray, options: ColumnOptions
+    table: FileTable,
+    matrix: AnyArray,
+    options: ColumnOptions,
+    classes: tuple[str, ...] | None,
 ) -> Predictions:
     if matrix.dtype.kind not in "fiu":
         table.invalid(f"have numbers in {options.probs!r}", f"{matrix.dtype}")
@@ -155,6 +163,16 @@ def _of_matrix(
     matrix = matrix if single else matrix.astype(np.float64)
     given = table.columns.get("classes")
     names = [str(k) for k in range(matrix.shape[1])]
+    if (
+        given is None
+        and classes is not None
+        and matrix.shape[1] == len(classes)
+        and list(classes) != names
+    ):
+        table.invalid(
+            f"have the source's classes {listed(classes)} in an array 'classes'",
+            "no such array",
+        )
     if given is not None:
         names = [_as_name(name) for name in given.ravel().tolist()]
     if len(names) != matrix.shape[1] or len(set(names)) != len(names):

@@ -158,7 +158,7 @@ def test_levels_and_notes_of_performance():
     assert result.notes == (
         "The source has no rows of class 2: nothing bounds their part in the target, "
         "and finite-sample intervals say little.",
-        "Labels of 20 target rows are used, but in recalls, balanced accuracy, "
+        "Labels of 20 target rows are used, except in recalls, balanced accuracy, "
         "precisions and the ECE.",
     )
 

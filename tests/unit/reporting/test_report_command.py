@@ -105,6 +105,21 @@ def test_every_form_of_the_same_rows_gives_the_same_sets(folder, capsys):
     assert predictions()["set"].tolist() == first["set"].tolist()
 
 
+def test_an_archive_without_names_is_told_of_the_array_that_it_lacks(folder, capsys):
+    source, target = frames()
+    probs, new = (frame.filter(like="prob_").to_numpy() for frame in (source, target))
+    label = source["label"].to_numpy().astype(str)
+    np.savez("source.npz", prob_=probs, classes=np.array(NAMES), label=label)
+    np.savez("target.npz", prob_=new)
+    files = {"source": "source.npz", "target": "target.npz"}
+    assert "an array 'classes'. Got no such array" in refused(capsys, **files)
+    np.savez("target.npz", prob_=new[:, :2])
+    assert "Got '0', '1' instead" in refused(capsys, **files)
+    numbers = np.array([NAMES.index(name) for name in label])
+    np.savez("source.npz", prob_=probs, classes=np.array(NAMES), label=numbers)
+    assert "which the array 'classes' names" in refused(capsys, **files)
+
+
 def test_percentages(folder, capsys):
     source, target = frames()
     for name, frame in (("source", source), ("target", target)):

@@ -112,6 +112,7 @@ def test_sections_are_made_of_what_the_results_print(made):
             }
     assert own_notes == {
         "In words",
+        "Made",  # without the labels that count the coverage
         "Warnings",
         "Verdict",
         "Needs",
@@ -183,6 +184,13 @@ def test_labels_narrow_weights_and_performance_but_not_the_sets_they_judge(made)
     some = dfu.report(probs, labels, target, labels_target=known, **claim)
     none = dfu.report(probs, labels, target, **claim)
     assert np.array_equal(some.sets.mask, none.sets.mask)
+    assert not np.allclose(some.fit.fit.label_weight, some.shift.label_weight)
+    notes = [
+        dict(next(part for part in one.sections if part.name == "sets").pages[0].notes)
+        for one in (some, none)
+    ]
+    assert "made without the labels of target rows" in notes[0]["Made"]
+    assert "Made" not in notes[1]
 
 
 def test_the_same_number_is_not_printed_in_two_ways(made):
