@@ -113,7 +113,7 @@ def test_an_archive_without_names_is_told_of_the_array_that_it_lacks(folder, cap
     np.savez("target.npz", prob_=new)
     files = {"source": "source.npz", "target": "target.npz"}
     assert "an array 'classes'. Got no such array" in refused(capsys, **files)
-    np.savez("target.npz", prob_=new[:, :2])
+    np.savez("target.npz", prob_=np.full((9, 2), 0.5))
     assert "Got '0', '1' instead" in refused(capsys, **files)
     numbers = np.array([NAMES.index(name) for name in label])
     np.savez("source.npz", prob_=probs, classes=np.array(NAMES), label=numbers)
