@@ -117,6 +117,7 @@ def test_an_archive_without_names_is_told_of_the_array_that_it_lacks(folder, cap
     assert "Got '0', '1' instead" in refused(capsys, **files)
     numbers = np.array([NAMES.index(name) for name in label])
     np.savez("source.npz", prob_=probs, classes=np.array(NAMES), label=numbers)
+    np.savez("target.npz", prob_=new, classes=np.array(NAMES))
     assert "which the array 'classes' names" in refused(capsys, **files)
 
 
