@@ -127,7 +127,7 @@ def prediction_sets() -> Figures:
         "running_risk": risk.plot,
         "tallied_rows": dfu.tally(probs, labels, rng=0).plot,
         "coverage_against_rows": dfu.plan(0.1, 0.9, tolerance=0.03).plot,
-        "set_sizes": coverage.plot,
+        "set_sizes": lambda: coverage.plot(kind="sizes"),
         "class_coverage": lambda: coverage.plot(kind="classes"),
         "coverage_by_method": lambda: plots.coverage_by_method(achieved),
         "coverage_against_alpha": lambda: plots.coverage_against_alpha(alphas, results),

@@ -68,6 +68,19 @@ def test_set_sizes_are_shares_of_all_rows(fit_and_sets):
         np.testing.assert_allclose(heights, counts / counts.sum())
 
 
+def test_the_legend_of_set_sizes_stands_beside_the_bars():
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet([2, 2], size=300)
+    labels = rng.integers(0, 2, size=300)  # nothing to tell: most sets hold both
+    sets = dfu.split_conformal(probs, labels, score="lac").predict(probs)
+    ax = draw_on_canvas(sets.plot())
+    renderer = ax.figure.canvas.get_renderer()
+    legend = ax.get_legend().get_window_extent(renderer)
+    assert max(bar.get_height() for bar in ax.patches) > 0.6
+    for bar in ax.patches:
+        assert not legend.overlaps(bar.get_window_extent(renderer))
+
+
 def test_class_coverage_has_a_row_per_class_seen(fit_and_sets):
     _, _, coverage = fit_and_sets
     ax = draw_on_canvas(coverage.plot())

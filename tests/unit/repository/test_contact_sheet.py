@@ -33,6 +33,17 @@ def test_every_public_figure_is_drawn(figures):
     assert {name.partition("-")[0] for name in figures} == public
 
 
+def test_no_figure_stands_for_another(figures):
+    """Each function has words of its own; what follows a hyphen is a variant."""
+    words = {}
+    for name, ax in figures.items():
+        own = title_of(ax), ax.get_xlabel(), ax.get_ylabel()
+        words.setdefault(own, set()).add(name.partition("-")[0])
+    shared = [sorted(names) for names in words.values() if len(names) > 1]
+    # a band is drawn over the diagram that it belongs to
+    assert shared == [["reliability_band", "reliability_diagram"]]
+
+
 def title_of(ax):
     return "".join(ax.get_title(loc) for loc in ("left", "center", "right"))
 
