@@ -83,6 +83,7 @@ def is_by_name(finding):
 def test_random_calls_return_numbers_or_say_which_parameter_is_wrong():
     """A hundredth of `make fuzz CALLS=1000000`: more would be minutes."""
     tally = last(runner.run(10_000, 0, 2, None))
-    assert tally.returned > tally.calls // 2 and tally.refused > tally.calls // 10
+    # Four in ten cases are valid, three in ten have an argument that is wrong.
+    assert tally.returned > 0.4 * tally.calls and tally.refused > 0.1 * tally.calls
     findings = [found for found in tally.findings if not is_by_name(found)]
     assert findings == [], report(tally)
