@@ -24,6 +24,8 @@ from distfreeuq.calibration.probability_maps.venn_prediction import (
     venn_abers,
 )
 from distfreeuq.calibration.results import CalibrationResult
+from distfreeuq.calibration.scaled_bins.results import ScalingBinningResult
+from distfreeuq.calibration.scaled_bins.scaling_binning import scaling_binning
 from distfreeuq.calibration.temperature import TemperatureResult, temperature_scaling
 from distfreeuq.calibration.tied.class_bundling import ClassBundles, class_bundles
 from distfreeuq.calibration.vector import VectorResult, vector_scaling
@@ -39,6 +41,7 @@ __all__ = [
     "IsotonicResult",
     "OwnCalibrationResult",
     "PlattResult",
+    "ScalingBinningResult",
     "TemperatureResult",
     "VectorResult",
     "VennAbersResult",
@@ -49,6 +52,7 @@ __all__ = [
     "groupwise_calibration",
     "isotonic_calibration",
     "platt_scaling",
+    "scaling_binning",
     "temperature_scaling",
     "to_logits",
     "vector_scaling",

@@ -201,7 +201,7 @@ def summarize_groupwise(fit: GroupwiseResult) -> GuaranteeSummary:
                 number(own.loss_before),
                 number(own.loss_after),
                 str(own.n_changed),
-                _describe(own),
+                describe_map(own),
             ]
         rows.append([class_name(name), str(n), *cells])
     headers = ["group", "n", "loss before", "loss after", "changed", "map"]
@@ -209,7 +209,7 @@ def summarize_groupwise(fit: GroupwiseResult) -> GuaranteeSummary:
     how = "fitted to all rows"
     if tied and fit.ties_parameters and fit.gamma > 0.0:
         how = "shared by the groups"
-    pooled = f"{_describe(fit.pooled)}, {how}"
+    pooled = f"{describe_map(fit.pooled)}, {how}"
     if isinstance(fit.pooled, TemperatureResult) and not tied:
         pooled += "; for groups of too few rows, or without an error among them"
     notes = [("Pooled", f"{pooled}.")]
@@ -274,7 +274,8 @@ def _missing_errors(std_err: FloatArray, too_many: bool) -> list[tuple[str, str]
     return [("Note", why)]
 
 
-def _describe(fit: CalibrationResult) -> str:
+def describe_map(fit: CalibrationResult) -> str:
+    """Return a fitted map in a few words: a temperature, or the kind of map."""
     if isinstance(fit, TemperatureResult):
         if fit.at_bound is not None:
             return f"T={fit.temperature:.4g}, at bound"

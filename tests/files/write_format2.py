@@ -158,6 +158,7 @@ def results() -> dict[str, Any]:
         "dirichlet": dfu.dirichlet_scaling(LOGITS, LABELS),
         "beta": dfu.beta_calibration(PROBS, LABELS),
         "venn-abers": dfu.venn_abers(PROBS, LABELS),
+        "scaling-binning": dfu.scaling_binning(LOGITS, LABELS, n_bins=2, rng=0),
         "groupwise": dfu.groupwise_calibration("temperature", LOGITS, LABELS),
         "groupwise-tied": dfu.groupwise_calibration(
             "binning",

@@ -143,6 +143,16 @@ FITS: dict[str, Entry] = {
     "platt_scaling": Entry(0.25, heavy=True),
     "isotonic_calibration": Entry(1.0),
     "venn_abers": Entry(0.5),
+    "scaling_binning": Entry(
+        0.5,
+        {
+            "calibrator": fitted.any_calibrator,
+            "mode": choice("auto", "canonical", "classwise", "top-label"),
+            "split": choice((1 / 3, 1 / 3), (0.5, 0.0), (0.2, 0.7), (0.9, 0.2), 0.5),
+        },
+        heavy=True,
+        refuses=PASSED_ON,
+    ),
     "dirichlet_scaling": Entry(
         0.25, {"ridge_bias": optional(kinds.positive)}, heavy=True
     ),

@@ -109,6 +109,27 @@ def test_venn_abers_of_two_classes_with_weights():
     assert_matches("venn_abers_weighted", str(fit))
 
 
+def test_scaling_binning():
+    fit = dfu.scaling_binning(LOGITS, LABELS, classes=NAMES, n_bins=3, rng=0)
+    assert_matches("scaling_binning", str(fit))
+
+
+def test_scaling_binning_by_class_with_weights():
+    fit = dfu.scaling_binning(
+        PROBS,
+        LABELS,
+        "beta",
+        classes=NAMES,
+        n_bins=2,
+        mode="classwise",
+        split=(0.4, 0.0),
+        sample_weight=WEIGHTS,
+        weight_bound=4.0,
+        rng=0,
+    )
+    assert_matches("scaling_binning_weighted", str(fit))
+
+
 def test_calibration_by_groups():
     site = ["north" if i // 5 % 2 else "south" for i in range(N)]
     site[0] = "island"

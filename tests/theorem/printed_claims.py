@@ -36,6 +36,14 @@ ENTRIES = (
     ),
     Entry(r"Which of the two is p_Y the label tells", reason=NONE),
     Entry(r"predict makes of both has no such guarantee", reason=NONE),
+    # ---------------------------------------------------------------- scaling-binning
+    Entry(
+        r"- output\| <= radius.* in all \d+ bins at once", ("scaling-binning-bound",)
+    ),
+    Entry(
+        r"the calibration error of the outputs .* is at most that of the map plus",
+        ("scaling-binning-cost",),
+    ),
     # --------------------------------------------------------------- learnt features
     Entry(r"95% intervals are DeLong's with twice the variance", ("auc-interval",)),
     Entry(r"an AUC up to [\d.]+ is not excluded", ("auc-interval",)),

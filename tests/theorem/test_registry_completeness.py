@@ -93,6 +93,10 @@ PROVED = {
     "Vovk, Petej & Fedorova (2015), inductive Venn-Abers (theory page, 8.5)": [
         "venn-abers-calibration"
     ],
+    "Kumar, Liang & Ma (2019), in finite samples (theory page, 8.8)": [
+        "scaling-binning-bound",
+        "scaling-binning-cost",
+    ],
     "hashed uniforms (theory page, 12.8)": ["seeded-coverage"],
     "statistically equivalent blocks (theory page, 2.2)": ["simplex-cell-rows"],
     f"{A}, Prop. 1 and Thm 4, repaired (theory page, 2.3)": [
@@ -256,6 +260,7 @@ def results():
     yield dfu.isotonic_calibration(ONE, HITS)
     yield dfu.venn_abers(ONE, HITS)
     yield dfu.venn_abers(PROBS, LABELS)
+    yield dfu.scaling_binning(LOGITS, LABELS, n_bins=3, rng=0)
     yield dfu.platt_scaling(ONE, HITS)
     decided = np.argmax(LOGITS, axis=1)
     yield dfu.decision_calibration(

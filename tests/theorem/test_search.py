@@ -125,6 +125,8 @@ DESIGNS = {
     "weighted-reliability-intervals": 12,
     "block-coverage": 8,
     "stream-risk": 3,
+    "scaling-binning-bound": 2,
+    "scaling-binning-cost": 2,
 }
 
 

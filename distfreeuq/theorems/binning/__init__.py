@@ -4,6 +4,7 @@ from distfreeuq.theorems.binning import (
     bin_rows,
     discrete_scores,
     reweighting,
+    scaled_outputs,
     simplex_cells,
     source_bins,
     target_bins,
@@ -16,4 +17,5 @@ THEOREMS = (
     *simplex_cells.THEOREMS,
     *reweighting.THEOREMS,
     *target_bins.THEOREMS,
+    *scaled_outputs.THEOREMS,
 )

@@ -78,6 +78,8 @@ FAMILIES = {
         "label-shift-error",
         "binning-bound-target",
         "binning-bound-weighted",
+        "scaling-binning-bound",
+        "scaling-binning-cost",
     ),
     "scaling": (
         "temperature-excess-risk",

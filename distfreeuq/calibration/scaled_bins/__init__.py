@@ -1,0 +1,1 @@
+"""Scaling-binning: a scaling map whose outputs are averaged in bins."""
