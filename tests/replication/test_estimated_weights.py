@@ -59,6 +59,9 @@ def test_what_the_texts_count():
     assert smallest["directional, MLLS, PAS"] == pytest.approx(0.896, abs=5e-4)
     assert smallest["directional, MLLS"] == pytest.approx(0.895, abs=5e-4)
     assert smallest["plug-in, BBSE"] == pytest.approx(0.891, abs=5e-4)
+    plugged = [name for name in smallest.index if name.startswith("plug-in")]
+    assert smallest[plugged].idxmin() == "plug-in, RLLS"
+    assert smallest["plug-in, RLLS"] == pytest.approx(0.889, abs=5e-4)
 
 
 @pytest.mark.parametrize("file", estimated_weights_tables.texts())
