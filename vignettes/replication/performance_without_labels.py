@@ -218,6 +218,38 @@ def measure(
     }
 
 
+HEADERS = {
+    "classifier": "classifier",
+    "proportions": "target",
+    "n = m": "n = m",
+    "error, target_performance": "`target_performance`",
+    "error, source accuracy": "source accuracy",
+    "error, mean confidence": "mean confidence",
+    "error, calibrated confidence": "calibrated confidence",
+    "error, NannyML": "NannyML",
+    "asymptotic covers": "asymptotic covers",
+    "asymptotic width": "width",
+    "finite-sample covers": "finite-sample covers",
+    "finite-sample width": "width",
+    "NannyML covers": "NannyML's band covers",
+    "NannyML width": "width",
+    "NannyML draws": "of draws",
+    "draws": "draws",
+}
+"""Columns of the table, and what they are called in docs/searches.md."""
+
+
+def page_table(table: pd.DataFrame) -> str:
+    """Return the table as it stands in docs/searches.md; what was not run is empty."""
+    lines = ["| " + " | ".join(HEADERS.values()) + " |"]
+    lines.append("|---|---|" + "---:|" * (len(HEADERS) - 2))
+    for _, row in table[list(HEADERS)].iterrows():
+        cells = ["" if pd.isna(x) else x for x in row]
+        texts = [x if isinstance(x, str) else f"{x:g}" for x in cells]
+        lines.append("| " + " | ".join(texts) + " |")
+    return "\n".join(lines)
+
+
 def run(folder: Path, quick: bool = False) -> list[Section]:
     """Measure all situations, and return one section."""
     lines: list[dict[str, object]] = []

@@ -35,8 +35,8 @@ ESTIMATORS = {
     "MLLS": partial(dfu.mlls, calibrate=None),
 }
 NETS = (
-    Net("AG News GPT-2", "agnews-gpt2-zeroshot", "agnews_gpt2.npz", (), 200, ()),
-    Net("CIFAR-10 ResNet-20", "cifar10-chenyaofo-logits", "resnet20.npz", (), 200, ()),
+    Net("AG News GPT-2", "agnews-gpt2-zeroshot", "agnews_gpt2.npz", (), 100, ()),
+    Net("CIFAR-10 ResNet-20", "cifar10-chenyaofo-logits", "resnet20.npz", (), 100, ()),
     Net("CIFAR-100 ResNet-20", "cifar100-resnet20-logits", "resnet20.npz", (), 20, ()),
 )
 PRIORS = ("one class at .9", "Dirichlet(.1) target", "30 rows, most confused class")

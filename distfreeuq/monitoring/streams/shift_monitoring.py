@@ -45,7 +45,8 @@ def shift_monitor(
         The source's labels: with them the monitor also has class proportions of the
         stream, ``target_prior`` and ``confint()``.
     score : str, int or callable, default "confidence"
-        What is watched of a row. "confidence": the predicted class's probability;
+        What is watched of a row. "confidence": the predicted class's probability, which
+        tells little of a change of class proportions if the classes are alike in it;
         "class": the predicted class; "class-confidence": rows sorted by predicted
         class, and by confidence within a class; "aps": the randomised APS score of the
         predicted class; an integer: that column of `features`; a callable: a function
