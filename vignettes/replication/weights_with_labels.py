@@ -160,6 +160,39 @@ def _in_all(lines: pd.DataFrame) -> dict[str, float]:
     }
 
 
+HEADERS = {
+    "classifier": "classifier",
+    "proportions": "target",
+    "n = m": "n = m",
+    "labels": "labels",
+    "estimate": "estimate",
+    "covered": "intervals cover",
+    "by likelihood": "by likelihood",
+    "region": "region",
+    "width": "width",
+    "error": "error",
+    "without": "without labels",
+    "labels alone": "labels alone",
+    "directional sets": "directional sets cover",
+    "draws missed": "draws missed",
+    "capped missed": "capped",
+    "draws": "draws",
+}
+"""Columns of the table, and what they are called in docs/searches.md."""
+
+
+def page_table(table: pd.DataFrame) -> str:
+    """Return the table as it stands in docs/searches.md, without RLLS's lines."""
+    shown = table[~table["estimate"].str.contains("RLLS")]
+    lines = ["| " + " | ".join(HEADERS.values()) + " |"]
+    lines.append("|---|---|---:|---:|---|" + "---:|" * (len(HEADERS) - 5))
+    for _, row in shown[list(HEADERS)].iterrows():
+        cells = ["" if pd.isna(x) else x for x in row]
+        texts = [x if isinstance(x, str) else f"{x:g}" for x in cells]
+        lines.append("| " + " | ".join(texts) + " |")
+    return "\n".join(lines)
+
+
 def run(folder: Path, quick: bool = False) -> list[Section]:
     """Measure all situations, and return one section."""
     lines: list[dict[str, object]] = []
