@@ -9,11 +9,13 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import special
 
 import distfreeuq as dfu
 from distfreeuq import theorems
 from distfreeuq.guarantees import Guarantee, NoGuarantee, at_least, at_most
 from distfreeuq.label_shift.inference.regions import Box
+from distfreeuq.results import Result
 from tests.theorem import test_registry_completeness as made_elsewhere
 from tests.theorem.printed_claims import ENTRIES, FACTS, HEADERS, REFUTED
 from tests.theorem.test_registry_completeness import (
@@ -41,6 +43,11 @@ NOT_CLAIMS = re.compile(
     r"Needs|By|States|Design \d+|Scenario|Not caught|Violated|Undecided"
 )
 """Notes that cite, assume or repeat; assumptions and references have other tests."""
+
+
+def as_it_is(logits, labels, sample_weight=None):
+    """Fit a calibrator of one's own, which changes nothing."""
+    return lambda new: special.softmax(new, axis=1)
 
 
 def further_results():
@@ -105,6 +112,32 @@ def further_results():
         for estimate in (dfu.mlls, dfu.bbse, dfu.rlls):  # no rows of a class, or few
             yield estimate(PROBS[some], LABELS[some], TARGET)
 
+    # labels of some target rows beside the outputs, and what is made of such weights
+    some = [int(y) if i % 3 else None for i, y in enumerate(LABELS[: len(TARGET)])]
+    rows = PROBS, LABELS, TARGET
+    beside = {"labels_target": some}
+    labelled = [
+        dfu.bbse(*rows, **beside),
+        dfu.bbse(*rows, **beside, soft=True),
+        dfu.rlls(*rows, **beside),
+        dfu.mlls(*rows, **beside),
+    ]
+    yield from labelled
+    for estimate in (labelled[0], labelled[3]):
+        for options in ({}, {"robust": True}, {"independent": True}):
+            yield shifted(estimate, **options)
+        yield shifted(estimate, confidence=0.9)
+        yield shifted(estimate, robust="directional")
+        yield shifted(estimate, robust="directional", confidence=0.9)
+        yield binned().under_label_shift(estimate)
+        yield dfu.target_performance(*rows, shift=estimate, **beside)
+        for claim in ("finite-sample", "asymptotic", "combined"):
+            yield dfu.prediction_sets(PROBS, LABELS, estimate, claim=claim, rng=0)
+    third = np.resize(["north", "south"], len(TARGET))
+    yield dfu.target_performance(*rows, groups=sites, groups_target=third)
+    for bound in (None, float(RATIO.max())):
+        yield dfu.target_performance(*rows, sample_weight=RATIO, weight_bound=bound)
+
     yield binned(mode="classwise").under_label_shift(likelihood)
     atoms = np.repeat([0.2, 0.5, 0.8], [970, 60, 970])
     yield dfu.histogram_binning(atoms, np.arange(2000) % 2, n_bins=2)
@@ -116,6 +149,9 @@ def further_results():
     yield binned().under_label_shift(bbse())
     yield dfu.histogram_binning(ONE, HITS, n_bins=4, sample_weight=RATIO)
     yield dfu.temperature_scaling(LOGITS, LABELS, sample_weight=RATIO)
+    for calibrator in (dfu.beta_calibration, dfu.dirichlet_scaling, dfu.venn_abers):
+        yield calibrator(PROBS, LABELS)
+    yield dfu.venn_abers(ONE, HITS, sample_weight=RATIO)
 
     rng = np.random.default_rng(0)
     x, z = rng.normal(size=(200, 2)), rng.normal(size=(200, 2)) + 0.3
@@ -134,6 +170,9 @@ def further_results():
     yield decision
     yield decision.evaluate(*some, decided, n_bins=5)
     yield dfu.groupwise_calibration("vector", *some, gamma=0.5)
+    own = dfu.groupwise_calibration(as_it_is, *some, groups=np.arange(200) % 2)
+    yield from (own, own.fits[0])
+    yield dfu.groupwise_calibration("binning", PROBS, LABELS, groups=sites).fits[0]
     yield dfu.groupwise_calibration("temperature", *some, gamma=[0.1, 1.0])
     yield dfu.groupwise_calibration("isotonic", PROBS, LABELS, gamma=0.5)
     yield dfu.tally(PROBS, LABELS, rng=0, n_bins=5, per_unit=1000)
@@ -144,6 +183,13 @@ def further_results():
     yield theorems.search("binning-bound", n_designs=1, rng=0)
     yield theorems.verify(["verdict-error", "aps-uniform"], n_sim=10)
     yield dfu.simulate("three-gaussians", lambda data, rng: {"a": 1.0}, 3, rng=0)
+
+
+def kinds(of):
+    """Return the names of a class and of all that inherit from it, each with others."""
+    for one in of.__subclasses__():
+        yield one.__name__, {parent.__name__ for parent in one.__mro__[1:]}
+        yield from kinds(one)
 
 
 @pytest.fixture(scope="module")
@@ -192,6 +238,15 @@ def promises(pages):
         for piece in pieces_of(text)
         if label in ALWAYS or PROMISES.search(piece)
     }
+
+
+def test_every_kind_of_result_is_walked(results):
+    """Of classes that others inherit from, these."""
+    every = dict(kinds(Result))
+    # by name: a class with slots is made twice, and none inherits from the first
+    parents = set().union(*every.values())
+    missing = set(every) - parents - {type(one).__name__ for one in results}
+    assert not missing, f"no summary was walked of {sorted(missing)}"
 
 
 def test_every_promise_is_covered(pages):

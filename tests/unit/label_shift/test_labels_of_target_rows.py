@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,6 +15,7 @@ from distfreeuq.exceptions import InputError
 from distfreeuq.label_shift.class_matrix import TakingPart
 from distfreeuq.label_shift.confusion import hard_confusion
 from distfreeuq.label_shift.data import Samples, TargetLabels
+from distfreeuq.label_shift.inference import likelihood_delta_method
 from distfreeuq.label_shift.inference.moments.counted_moments import (
     covariance_of_counts,
     moments_of_counts,
@@ -23,7 +25,7 @@ from distfreeuq.label_shift.inference.score_intervals import Labelled, score_end
 from distfreeuq.label_shift.labelled_shares import weigh_labels, with_shares
 from distfreeuq.label_shift.likelihood_solution import solve_likelihood
 from distfreeuq.label_shift.maximum_likelihood import _curvature_and_spread
-from distfreeuq.label_shift.scalings import fit_scaling
+from distfreeuq.label_shift.scalings import BiasCorrectedTemperature, fit_scaling
 from distfreeuq.theorems.label_shift.carried_losses import P, Q, rows
 
 EYE = np.eye(3)
@@ -84,6 +86,24 @@ def test_weights_of_least_variance_by_hand():
     assert found.weight == pytest.approx([0.25, 0.25], abs=0.002)
 
 
+def test_no_other_weights_have_less_variance():
+    # of few source rows and many of the target: most of the noise is the source's
+    rng = np.random.default_rng(5)
+    said, labels = rows(rng, 200, P)
+    new, truth = rows(rng, 20_000, Q)
+    confusion = hard_confusion(said, labels, new[150:], 3)
+    moments, alone = moments_of_counts(confusion), covariance_of_counts(confusion)
+    found = weigh_labels(np.bincount(truth[:150], minlength=3), moments)
+    assert ((found.weight > 0.05) & (found.weight < 0.95)).all()
+
+    def variances(factor):
+        weight = np.clip(factor * found.weight, 0.0, 1.0)
+        return np.diag(with_shares(replace(found, weight=weight), alone, moments))
+
+    for factor in (0.7, 1.0 / 0.7):
+        assert (variances(factor) > variances(1.0)).all()
+
+
 def test_no_wider_than_without_labels_and_than_labels_alone():
     *both, some = samples(4000, 4000, 400)
     fit = dfu.bbse(*both, labels_target=some)
@@ -125,6 +145,40 @@ def test_a_class_that_is_not_told_has_the_interval_of_its_labels():
     # statsmodels.stats.proportion.proportion_confint(10, 40, method="wilson")
     assert low[0] * moments.source_prior[0] == pytest.approx(0.14187, abs=2e-3)
     assert high[0] * moments.source_prior[0] == pytest.approx(0.40194, abs=2e-3)
+
+
+def test_a_class_that_is_hardly_told_has_the_interval_of_its_labels():
+    # a variance that is known, and so large that phi_k may be off by more than one
+    said, labels = np.repeat([0, 1, 0, 1], [28, 22, 22, 28]), np.repeat([0, 1], 50)
+    moments = moments_of_counts(hard_confusion(said, labels, said[20:70], 2))
+    found = weigh_labels(np.array([10, 30]), moments)
+    assert (found.weight < 1.0).all()
+    ends = score_ends(moments, 0.05, found.beside)
+    by_labels = Labelled(40, found.shares, np.ones(2))
+    assert ends == pytest.approx(score_ends(moments, 0.05, by_labels))
+    # at a low level, at which it is told
+    some = score_ends(moments, 0.6, found.beside)
+    assert np.abs(some - score_ends(moments, 0.6, by_labels)).max() > 0.01
+
+
+def test_the_box_of_soft_predictions_and_labels_has_half_of_delta_for_either():
+    *both, some = samples(n=40_000, m=20_000, r=500)
+    labels = both[1]
+    fit = dfu.bbse(*both, labels_target=some, soft=True)
+    box, ball = (
+        f.region(d) for f, d in ((fit, 0.2), (dfu.bbse(*both, soft=True), 0.1))
+    )
+    # Clopper and Pearson for three shares of either sample, each at .1 / 6
+    tail, counts = 0.1 / 12, np.bincount(labels, minlength=3)
+    known = np.bincount(some[:500].astype(int), minlength=3)
+    p = (
+        beta.ppf(tail, counts, 40_001 - counts),
+        beta.isf(tail, counts + 1, 40_000 - counts),
+    )
+    q = beta.ppf(tail, known, 501 - known), beta.isf(tail, known + 1, 500 - known)
+    assert np.isfinite(ball.high).all()
+    assert box.low == pytest.approx(np.maximum(ball.low, q[0] / p[1]))
+    assert box.high == pytest.approx(np.minimum(ball.high, q[1] / p[0]))
 
 
 def test_the_region_has_the_cells_counted_by_hand(data, fit):
@@ -330,6 +384,38 @@ def test_the_likelihood_s_covariance_is_that_of_simulations():
     want, got = np.cov(np.array(drawn).T), np.mean(claimed, axis=0)
     assert np.diag(got) == pytest.approx(np.diag(want), rel=0.3)
     assert got == pytest.approx(want, abs=0.2 * want.max())
+
+
+def test_a_calibration_moves_only_what_is_said_of_rows_without_labels(toy, monkeypatch):
+    """The derivative by slope and biases, beside differences of the mean of s."""
+    probs, labels, target, some = toy
+    found = []
+    whole = likelihood_delta_method._by_calibration
+
+    def kept(*args):
+        found.append((args[1], args[2], whole(*args)))
+        return found[-1][2]
+
+    monkeypatch.setattr(likelihood_delta_method, "_by_calibration", kept)
+    some = some.copy()
+    some[150:900] = some[np.arange(750) % 150]
+    dfu.mlls(probs, labels, target, labels_target=some)
+    calibration, weight, derivative = found[0]
+
+    def mean(slope, bias):
+        f = BiasCorrectedTemperature(slope, bias).apply(target)
+        f[:900] = EYE[some[:900].astype(int)]
+        return (f / (f @ weight)[:, None]).mean(axis=0)
+
+    step = 1e-5
+    for k in range(4):
+        ends = []
+        for side in (step, -step):
+            bias = calibration.bias + side * (np.arange(3) == k)
+            ends.append(mean(calibration.slope + side * (k == 3), bias))
+        assert derivative[:, k] == pytest.approx(
+            (ends[0] - ends[1]) / (2 * step), abs=1e-6
+        )
 
 
 def test_a_bound_in_one_direction_is_that_of_the_combination(both):
