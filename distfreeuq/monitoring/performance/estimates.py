@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
+from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq._numerics.unit_bins import equal_width
 from distfreeuq.bounds import unchecked
 from distfreeuq.monitoring.performance.certificates import (
@@ -45,6 +46,10 @@ NLL_CLIP = 1e-6
 
 N_BINS = 15
 """Bins of the calibration error, of equal width."""
+
+# Losses rest on the rows that are wrong. With fewer of these in effect, intervals allow
+# for wrong rows that the sample has not shown.
+_ENOUGH_WRONG = 20.0
 
 # With more classes, precisions and confusions have no finite-sample intervals: each
 # takes a search of its own.
@@ -114,17 +119,18 @@ class Estimator:
         raw, variance = float(means.values[0]), float(means.covariance[0, 0])
         estimate = self._point(values, raw)
         told = self.told
-        if math.isfinite(high - low) and not np.ptp(values) > 0.0:
+        few = self._few_wrong()
+        if math.isfinite(high - low) and (few or not np.ptp(values) > 0.0):
             # rows that are all alike show no noise, but are no more than they are
-            alike = self.design.of_half_a_row() * (high - low) ** 2
-            variance = max(variance, alike)
+            unseen = self.design.of_half_a_row() * (high - low) ** 2
+            variance = max(variance, unseen)
         if labelled is not None and labelled.size:
             found = self._combination(values, raw, variance, labelled, low, high)
             raw, estimate = found.of(raw), found.of(estimate)
             variance, told = found.variance, True
         estimate = min(max(estimate, low), high)
         limit = NONE
-        if told and self.kind != LEARNT:
+        if told and self.kind != LEARNT and (math.isfinite(high - low) or not few):
             limit = score_interval(raw, variance, low, high, self.alpha)
         certified = NONE
         if exact and math.isfinite(high - low):
@@ -138,6 +144,24 @@ class Estimator:
             limit,
             certified,
         )
+
+    def _few_wrong(self) -> bool:
+        """Return whether few source rows are wrong, as they count for the target."""
+        return self._few(self.rows.predicted != self.rows.samples.labels)
+
+    def _few(self, wrong: BoolArray) -> bool:
+        """Return whether these are few in effect: by themselves, or of all rows."""
+        if isinstance(self.design, RowWeights):
+            weight = self.design.weight
+        else:
+            labels = self.rows.samples.labels
+            counts = np.bincount(labels, minlength=self.prior.size)
+            weight = (self.prior / np.maximum(counts, 1))[labels]
+        total = float(weight.sum())
+        if total <= 0.0:
+            return True
+        of_all = float(weight[wrong].sum()) / total * effective_sample_size(weight)
+        return min(effective_sample_size(weight[wrong]), of_all) < _ENOUGH_WRONG
 
     def _combination(
         self,
@@ -325,11 +349,12 @@ class Estimator:
             return [Entry("balanced_accuracy", -1, -1, of_source, value, NONE, NONE)]
         here = np.bincount(labels, minlength=k) > 0
         equal = here / here.sum()
-        means = GivenPriors(labels, equal).estimate(hits[:, None], np.zeros((1, 1)))
-        value = float(means.values[0])
-        limit = score_interval(
-            value, float(means.covariance[0, 0]), 0.0, 1.0, self.alpha
-        )
+        design = GivenPriors(labels, equal)
+        means = design.estimate(hits[:, None], np.zeros((1, 1)))
+        value, variance = float(means.values[0]), float(means.covariance[0, 0])
+        if self._few_wrong():
+            variance = max(variance, design.of_half_a_row())
+        limit = score_interval(value, variance, 0.0, 1.0, self.alpha)
         exact = known_prior_interval(hits, 0.0, 1.0, labels, equal, self.delta)
         limit, exact = (_with_unseen(ends, here) for ends in (limit, exact))
         return [Entry("balanced_accuracy", -1, -1, value, value, limit, exact)]
@@ -359,6 +384,9 @@ class Estimator:
                 # the ratio is b where the mean of l - b 1{predicted} is zero
                 at = self.design.estimate(hits[:, None], -value * said[:, None])
                 variance = float(at.covariance[0, 0]) / share**2
+                if self._few(own & ~right):
+                    unseen = self.design.of_half_a_row() / share**2
+                    variance = max(variance, unseen)
                 limit = score_interval(raw / share, variance, 0.0, 1.0, self.alpha)
             if k <= _FEW_CLASSES and self.kind != LEARNT:
                 exact = self._certified_ratio(hits, float(said.sum()), m)
@@ -416,8 +444,12 @@ class Estimator:
         losses = inside * hits[:, None]
         known = (cell_target[:, None] == here) * -float_rows(new)[:, None]
         means = self.design.estimate(losses, known)
+        covariance = means.covariance
+        if self._few_wrong():
+            shares = (cell_target[:, None] == here).mean(axis=0)
+            covariance = covariance + np.diag(shares * self.design.of_half_a_row())
         apart = (losses - inside * float_rows(confidence)[:, None]).mean(axis=0)
-        return means.values, means.covariance, float(np.abs(apart).sum())
+        return means.values, covariance, float(np.abs(apart).sum())
 
     def sets(self) -> list[Entry]:
         """Return the rows of the sets' coverage and of their mean size."""

@@ -140,6 +140,10 @@ def target_performance(
     in the limit no worse than either alone. Finite-sample intervals are the common part
     of those of either at delta / 2.
 
+    Where fewer than 20 source rows are wrong, as they count for the target, asymptotic
+    intervals allow for half a row of each class that is as wrong as can be; losses of
+    your own without bounds have none there.
+
     Recalls are those of the source: label shift does not change them.
 
     Examples
