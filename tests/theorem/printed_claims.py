@@ -289,7 +289,7 @@ ENTRIES = (
     Entry(r"'no error': none among its", ("classes-without-error",)),
     Entry(r"'limited': gamma keeps it|'at bound': no optimum", reason=DESCRIBES),
     Entry(r"^T=.*fitted to all rows", reason=DESCRIBES),
-    Entry(r"no standard errors|^standard errors leave out the bias", reason=NONE),
+    Entry(r"no standard errors?\b|^standard errors leave out the bias", reason=NONE),
     # ------------------------------------------------------------------- performance
     Entry(
         r"each asymptotic interval, by itself, holds the target's value",

@@ -67,7 +67,7 @@ def decision_calibration(
     weight_bound : float, optional
         Number that no weight can exceed, on their scale. With it the temperature is
         chosen among 81 that are fixed in advance, 2^(j/8) from 1/32 to 32, and the
-        result has a finite-sample bound for the target.
+        result has a finite-sample bound for the target, and no standard error.
     bounds : (float, float), optional
         Of the inverse temperature, as in `temperature_scaling`.
     alpha : float, default 0.05
@@ -164,8 +164,9 @@ def fit_decisions(
             f"it stands at its bound, {1.0 / factor:g}.",
             FitAtBoundWarning,
         )
+    # what a grid has best is a step from the optimum, which errors do not shrink
     error = np.nan
-    if at_bound is None:
+    if at_bound is None and not n_temperatures:
         error = inverse_temperature_error(in_loss, factor, loss) / factor**2
     before = confidences(rows.logits, rows.decisions, 1.0)
     after = confidences(rows.logits, rows.decisions, factor)

@@ -65,8 +65,8 @@ class DecisionCalibrationResult(Result):
         Logits are divided by it; the confidence is the decision's column.
     inverse_temperature : float
     std_err : float
-        Sandwich estimate for the temperature; NaN at a bound, and where the loss is not
-        convex.
+        Sandwich estimate for the temperature; NaN at a bound, where the loss is not
+        convex, and for one of a few temperatures that were fixed in advance.
     at_bound : {None, "low", "high"}
         Which bound the inverse temperature stands at, if any.
     loss : {"brier", "nll"}

@@ -57,12 +57,16 @@ def summarize_decisions(fit: DecisionCalibrationResult) -> GuaranteeSummary:
     )
     notes = []
     if fit.weights_of != "none":
-        text = "they count as fixed: the standard error leaves out how they were found."
+        text = "they count as fixed"
+        if np.isfinite(fit.std_err):
+            text += ": the standard error leaves out how they were found"
+        text += "."
         notes.append(("Weights", text))
     if fit.n_temperatures:
         text = (
             f"the temperature is one of {fit.n_temperatures} that were fixed in "
-            "advance, so that a bound holds for whichever is chosen."
+            "advance, so that a bound holds for whichever is chosen. The best of all "
+            "may be a step away, so that there is no standard error."
         )
         notes.append(("Note", text))
     if fit.at_bound is not None:

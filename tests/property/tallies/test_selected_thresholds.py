@@ -76,6 +76,18 @@ def test_thresholds_of_dask_and_their_passes(method):
     assert blocks.passes <= 1 + 3  # the first looks at one block
 
 
+@pytest.mark.parametrize("few", [0, 1 << 16])
+def test_a_score_that_reaches_the_mass_exactly_is_the_threshold(few):
+    # with the atom of weight 1 half of the mass is 2, that of two scores
+    scores, labels = np.array([0.5, 0.25, 0.75]), np.zeros(3, dtype=int)
+    options = {"alpha": 0.5, "n_classes": 1, "method": "label-shift"}
+    options["label_weight"] = [1.0]
+    blocks = Blocks(scores, labels, [2])
+    with patch.object(radix, "_FEW", few):
+        assert dfu.conformal_thresholds(blocks, **options) == [0.5]
+    assert dfu.conformal_thresholds(scores, labels, **options) == [0.5]
+
+
 def test_what_is_wrong_is_told_with_its_row():
     blocks = Blocks(np.array([0.1, 0.2, np.nan]), np.array([0, 1, 0]), [2])
     with pytest.raises(dfu.InputError, match="nan at position 2"):

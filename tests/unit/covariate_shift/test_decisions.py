@@ -148,6 +148,9 @@ def test_known_bounded_weights_have_a_bound():
         side="upper",
     )
     assert found.error_bound == pytest.approx(upper)
+    # at 40,000 rows an interval around the best of 81 had held the optimum in no draw
+    assert np.isnan(found.std_err) and np.isnan(found.to_frame()["low"]).all()
+    assert "there is no standard error" in " ".join(str(found).split())
     assert_claims(
         found.guarantee,
         Claim(
