@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, IntArray
+from distfreeuq._numerics.quantiles import normal_margin
 from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq._numerics.unit_bins import equal_width
 from distfreeuq.bounds import unchecked
@@ -387,13 +388,26 @@ class Estimator:
                 if self._few(own & ~right):
                     unseen = self.design.of_half_a_row() / share**2
                     variance = max(variance, unseen)
-                limit = score_interval(raw / share, variance, 0.0, 1.0, self.alpha)
+                limit = self._ratio_interval(raw / share, variance)
             if k <= _FEW_CLASSES and self.kind != LEARNT:
                 exact = self._certified_ratio(hits, float(said.sum()), m)
             out.append(
                 Entry("precision", c, -1, of_source, _into(limit, value), limit, exact)
             )
         return out
+
+    def _ratio_interval(self, ratio: float, variance: float) -> Ends:
+        """Return the interval of a precision.
+
+        Where the source's part owes nothing to the target rows, the noise of either is
+        not less near one: the normal interval counts too.
+        """
+        limit = score_interval(ratio, variance, 0.0, 1.0, self.alpha)
+        if self.kind == ESTIMATED or not math.isfinite(variance):
+            return limit
+        half = normal_margin(self.alpha) * math.sqrt(variance)
+        low, high = (min(max(end, 0.0), 1.0) for end in (ratio - half, ratio + half))
+        return min(limit[0], low), max(limit[1], high)
 
     def _certified_ratio(self, hits: FloatArray, said: float, m: int) -> Ends:
         """Return ends of a ratio: of its two means, at delta / 2 each."""

@@ -145,10 +145,14 @@ class RowWeights:
         return TargetMeans(values + known.mean(axis=0), covariance + _spread(known))
 
     def of_half_a_row(self) -> float:
-        """Return the same as for `EstimatedPriors`, of as many rows as count."""
+        """Return the same as for `EstimatedPriors`, of a row that counts for many.
+
+        One drawn by its part in the noise, so by the square of its weight.
+        """
         total = float(self.weight.sum())
         share = self.weight / total if total > 0.0 else np.ones(1)
-        return 0.5 * float(share @ share) ** 2
+        squares = share**2
+        return 0.5 * float(squares @ share / squares.sum()) ** 2
 
 
 Design = EstimatedPriors | GivenPriors | RowWeights
