@@ -19,7 +19,6 @@ from .units import describe_size
 RESULTS = Path(__file__).parent / "results"
 STANDARD_EFFORT = {"budget": 0.25, "fewest": 2}
 SMALL = 200_000
-LARGE = "large"
 
 
 def families() -> list[str]:
@@ -43,7 +42,7 @@ def selected_jobs(family: str, only: str | None, small: bool) -> Iterator[Job]:
 
 
 def main() -> int:
-    """Run, print, and for a full run write the results folder."""
+    """Run, print, and write the results folder for a full run, or that of a family."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few repeats")
     parser.add_argument(
@@ -83,12 +82,16 @@ def main() -> int:
         f"\n{text}\n{taken:.0f} s in all, {processor - processor_start:.0f} s of it "
         f"on a processor; load {load[0]:.1f} before and {load[1]:.1f} after"
     )
-    whole = arguments.only in (None, LARGE) and not (arguments.quick or arguments.small)
-    if whole or arguments.results:
+    of_family = arguments.only in families()
+    whole = arguments.only is None or of_family
+    if arguments.results or (whole and not (arguments.quick or arguments.small)):
         folder = arguments.results or RESULTS
         folder.mkdir(parents=True, exist_ok=True)
-        stem = folder / (LARGE if arguments.only == LARGE else "standard")
-        stem.with_suffix(".json").write_text(
+        if arguments.only is None:
+            for family in {outcome.family for outcome in outcomes}:
+                (folder / f"{family}.json").unlink(missing_ok=True)  # measured again
+        stem = arguments.only if of_family else "standard"
+        (folder / f"{stem}.json").write_text(
             report.as_json(outcomes, roofline, load, missing_peers())
         )
     return 0

@@ -18,8 +18,6 @@ def jobs() -> Iterator[Job]:
     for size in SIZES:
         yield platt(*size)
         yield isotonic(*size)
-        yield venn_abers(*size)
-        yield beta(*size)
         yield groupwise(*size)
         yield by_brier_score(*size)
         yield to_logits(*size)
@@ -79,49 +77,6 @@ def isotonic(n: int, n_classes: int) -> Job:
         ours=lambda: dfu.isotonic_calibration(probs, labels).predict(probs),
         peers=peer("sklearn", "scikit-learn, class by class", scikit_learn),
         reads=2 * probs.nbytes,
-        effort=0.2,
-    )
-
-
-def venn_abers(n: int, n_classes: int) -> Job:
-    logits, labels = logit_rows(n, n_classes, "float64")
-    probs, hits = softmax(logits)[:, 0].copy(), (labels == 0).astype(int)
-    pairs = np.column_stack([1.0 - probs, probs])
-
-    def package() -> Any:
-        from venn_abers import VennAbers
-
-        fit = VennAbers()
-        fit.fit(pairs, hits)
-        return fit.predict_proba(pairs)[1]
-
-    return Job(
-        name="Venn-Abers, fit + both probabilities",
-        size={"n": n},
-        ours=lambda: dfu.venn_abers(probs, hits).multiprobabilities(probs)[:, 1],
-        peers=peer("venn_abers", "venn-abers", package) if n <= 10_000 else {},
-        reads=probs.nbytes,
-        effort=0.2,
-    )
-
-
-def beta(n: int, n_classes: int) -> Job:
-    logits, labels = logit_rows(n, n_classes, "float64")
-    probs, hits = softmax(logits)[:, 0].copy(), (labels == 0).astype(int)
-
-    def package() -> Any:
-        from betacal import BetaCalibration
-
-        fit = BetaCalibration(parameters="abm")
-        return fit.fit(probs.reshape(-1, 1), hits).predict(probs)
-
-    return Job(
-        name="beta calibration, fit + predict",
-        size={"n": n},
-        ours=lambda: dfu.beta_calibration(probs, hits).predict(probs)[:, 1],
-        peers=peer("betacal", "betacal", package),
-        check=within(1e-2),
-        reads=probs.nbytes,
         effort=0.2,
     )
 

@@ -30,6 +30,7 @@ FAMILIES = {
     "metrics": "Metrics and assessment",
     "scaling": "Calibration by scaling",
     "calibrators": "Other calibrators, and predict",
+    "probability_maps": "Maps of probabilities, and errors without bins",
     "binning": "Bins of scores",
     "more_bins": "Bins of matrices, evaluation of sets",
     "label_shift": "Label shift, large",
@@ -48,8 +49,10 @@ def main() -> None:
     """Write both."""
     printing = sys.argv[1:2] == ["--print"]
     folder = Path(sys.argv[2]) if printing else RESULTS
-    paths = (folder / "standard.json", folder / "large.json")
+    stems = dict.fromkeys(("standard", "large", *FAMILIES))
+    paths = [folder / f"{stem}.json" for stem in stems]
     runs = [json.loads(path.read_text()) for path in paths if path.exists()]
+    runs = without_older(runs)
     if not runs:
         raise SystemExit("no results yet: run  python -m benchmarks  first")
     if printing:
@@ -69,6 +72,16 @@ def main() -> None:
         table = "\n".join(headline(runs[0]))
         readme.write_text(f"{before}{START}\n{table}\n{END}{after}")
     print("docs/benchmarks.md and README.md written")
+
+
+def without_older(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out jobs of the first run whose family has been run by itself."""
+    own = {run["jobs"][0]["family"] for run in runs[1:]}
+    kept = [
+        {**run, "jobs": [job for job in run["jobs"] if job["family"] not in own]}
+        for run in runs[:1]
+    ]
+    return [*kept, *runs[1:]]
 
 
 def page(runs: list[dict[str, Any]]) -> str:
@@ -101,6 +114,10 @@ def page(runs: list[dict[str, Any]]) -> str:
             continue
         title = FAMILIES.get(family, family.replace("_", " ").capitalize())
         lines += [f"## {title}", ""]
+        for run in runs[1:]:
+            if run["jobs"][0]["family"] == family:
+                lines += ["Measured in a run of its own:", ""]
+                lines += [*environment_lines(run), ""]
         if family in drawn:
             place = f"growth/growth-{family}.svg"
             lines += [f"![Growth of times: {title.lower()}]({place})", ""]

@@ -26,6 +26,10 @@ _PACKAGES = (
     "quapy",
     "uncertainty-calibration",
     "densratio",
+    "venn-abers",
+    "betacal",
+    "dirichletcal",
+    "relplot",
 )
 
 

@@ -83,3 +83,19 @@ def test_headline_has_the_peers_that_targets_name(run):
     lines = list(pages.headline(run))
     assert "| top-label ECE | n=200k K=100 | NumPy | 2.5x | 4.5x |" in lines
     assert not any("netcal" in line for line in lines)
+
+
+def test_a_family_that_was_run_by_itself_replaces_its_older_jobs(run):
+    later = json.loads(json.dumps(run))
+    later["jobs"][0]["name"] = "top-label ECE, measured again"
+    later["load"] = [7.5, 8.5]
+    both = pages.without_older([run, later])
+    assert [job["name"] for part in both for job in part["jobs"]] == [
+        "top-label ECE, measured again"
+    ]
+    text = pages.page(both)
+    assert "| top-label ECE |" not in text
+    own = text[text.index("## Metrics and assessment") :]
+    assert own.index("in a run of its own") < own.index("| top-label ECE, measured")
+    assert "7.5 before, 8.5 after" in own
+    assert pages.without_older([run]) == [run]
