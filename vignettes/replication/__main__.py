@@ -48,20 +48,25 @@ def main(arguments: list[str] | None = None) -> int:
         *([report.paragraphs(QUICK)] if options.quick else []),
     ]
     failed = []
+    path = options.folder / "replication.md"
     for i, name in enumerate(names, start=1):
         print(f"[{i}/{len(names)}] {name}", flush=True)
-        began = time.perf_counter()
+        began, spent = time.perf_counter(), time.process_time()
         try:
             title, sections = replicate(name, options.folder, options.quick)
         except Exception as error:
             traceback.print_exc()
             failed.append(name)
             title, sections = name, [report.skipped(name, f"failed: {error!r}")]
-        print(f"      {time.perf_counter() - began:.0f} s", flush=True)
+        taken = f"{time.perf_counter() - began:.0f} s"
+        print(
+            f"      {taken}, {time.process_time() - spent:.0f} s of processor",
+            flush=True,
+        )
         parts.append(f"## {title}")
         parts += [report.as_markdown(part, options.folder) for part in sections]
-    path = options.folder / "replication.md"
-    path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+        # after every part: what is done stays if the run is stopped
+        path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     print(f"report: {path}")
     if failed:
         print("failed: " + ", ".join(failed))

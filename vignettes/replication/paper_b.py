@@ -123,7 +123,7 @@ def gaussian_table(draws: list[Gaussians]) -> pd.DataFrame:
 
 
 def draw_gaussians(draw: Gaussians, path: Path) -> None:
-    """Draw maps of the probability of class 1, and reliability on the target."""
+    """Draw maps of the probability of class 1."""
     figure = Figure(figsize=(10.5, 6.6), dpi=120, layout="constrained")
     axes = figure.subplots(2, 3)
     side = np.linspace(-5.0, 5.0, 161)
@@ -157,30 +157,25 @@ def draw_gaussians(draw: Gaussians, path: Path) -> None:
             ax.plot(*ring, line, color=color, linewidth=1.3, label=name)
         ax.set(title=title, xlim=(-5, 5), ylim=(-4, 4))
         ax.title.set_fontsize("medium")
-    axes[0, 0].legend(loc="upper right", fontsize="small", title="95 % of rows")
+    axes[1, 2].set_axis_off()
+    axes[1, 2].legend(
+        *axes[0, 0].get_legend_handles_labels(), loc="center", title="95 % of rows"
+    )
     figure.colorbar(image, ax=axes[0, :], label="P(Y = 1)", pad=0.01)
-    ax = plots.new_axes(axes[1, 2], grid="both")
-    ax.plot([0, 1], [0, 1], "k--", linewidth=1)
-    colors = ("black", *plots.CYCLE)
-    for (name, predict), color, marker in zip(
-        draw.predict.items(), colors, "xos^D", strict=False
-    ):
-        probs = predict(draw.x_test)[:, 1]
-        table = metrics.reliability(probs, draw.labels_test == 1, n_bins=10).to_frame()
-        used = table[table["share"] > 0.002]
-        ax.plot(
-            used["confidence"],
-            used["accuracy"],
-            marker=marker,
-            markersize=4,
-            linewidth=1.2,
-            color=color,
-            label=name,
-        )
-    ax.set(xlabel="predicted P(Y = 1)", ylabel="frequency of class 1")
-    ax.set_title("(f) reliability on the target", fontsize="medium")
-    ax.legend(fontsize="x-small", loc="lower right", framealpha=1.0, handlelength=1.5)
     figure.savefig(path)
+
+
+def draw_reliability(draw: Gaussians, path: Path) -> None:
+    """Draw the reliability of all calibrations on the target."""
+    tables = {
+        name: metrics.reliability(
+            predict(draw.x_test)[:, 1], draw.labels_test == 1, scheme="uniform-mass"
+        )
+        for name, predict in draw.predict.items()
+    }
+    ax = plots.reliability_curves(tables)
+    ax.set(xlabel="predicted P(Y = 1)", ylabel="frequency of class 1")
+    ax.figure.savefig(path)
 
 
 # ------------------------------------------------------------------------ table 1
@@ -532,17 +527,22 @@ def run(folder: Path, quick: bool = False) -> list[Section]:
 
 def figure_2_section(folder: Path, n_rep: int) -> Section:
     """Return the Gaussians' table, and write their figure."""
-    path = folder / "paper-b-figure-2.png"
+    maps = folder / "paper-b-figure-2.png"
+    reliability = folder / "paper-b-figure-2-reliability.png"
     seeds = tqdm(range(n_rep), desc="figure 2", **SHOW)
     draws = [gaussian_draws(seed) for seed in seeds]
-    draw_gaussians(draws[0], path)
+    draw_gaussians(draws[0], maps)
+    draw_reliability(draws[0], reliability)
     found = gaussian_table(draws).groupby("calibration", sort=False).agg(mean_sd)
     return Section(
         "Pampari & Ermon (2020), figure 2: "
         "Gaussians of another covariance, isotonic calibration",
         FIGURE_2_TEXT,
         tables={f"Errors of P(Y = 1) on the target, {n_rep} draws": found},
-        figures={"Maps of P(Y = 1), and reliability on the target": path},
+        figures={
+            "Maps of P(Y = 1)": maps,
+            "Reliability on the target, bins of equally many rows": reliability,
+        },
     )
 
 

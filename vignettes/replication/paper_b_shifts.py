@@ -371,43 +371,28 @@ def draw_reliability(task: Task, seed: int, path: Path) -> None:
     own, test = np.split(
         rng.permutation(len(task.labels_target)), [int(0.3 * len(task.labels_target))]
     )
-    figure = Figure(figsize=(9.6, 4.4), dpi=120, layout="constrained")
+    figure = Figure(figsize=(9.6, 5.4), dpi=120, layout="constrained")
     fits = {"Platt": dfu.platt_scaling, "temperature": dfu.temperature_scaling}
-    axes = figure.subplots(1, 2, sharex=True, sharey=True)
-    right = (task.logits_target.argmax(axis=1) == task.labels_target)[test]
-    own_rows = task.logits, task.labels
+    axes = figure.subplots(1, 2)
+    new, truth = task.logits_target[test], task.labels_target[test]
+    source = task.logits, task.labels
+    target = task.logits_target[own], task.labels_target[own]
+    accuracy = (new.argmax(axis=1) == truth).mean()
     for ax, (title, fit) in zip(axes, fits.items(), strict=True):
-        plots.new_axes(ax, grid="both")
-        ax.plot([0, 1], [0, 1], "k--", linewidth=1)
-        new = task.logits_target[test]
         probs = {
             "Uncalibrated": special.softmax(new, axis=1),
-            "Unweighted": fit(*own_rows).predict(new),
-            "Weighted": fit(task.logits, task.labels, sample_weight=weight).predict(
-                new
-            ),
-            "Using target": fit(
-                task.logits_target[own], task.labels_target[own]
-            ).predict(new),
+            "Unweighted": fit(*source).predict(new),
+            "Weighted": fit(*source, sample_weight=weight).predict(new),
+            "Using target": fit(*target).predict(new),
         }
-        for place, (name, p) in enumerate(probs.items()):
-            correct = p.argmax(axis=1) == task.labels_target[test]
-            table = metrics.reliability(p.max(axis=1), correct)
-            bins = table.to_frame()
-            bins = bins[bins["weight"] > 0.005]
-            ax.plot(
-                bins["confidence"],
-                bins["accuracy"],
-                color=("black", *plots.CYCLE)[place],
-                linestyle=plots.LINES[place],
-                marker="xos^"[place],
-                markersize=4,
-                label=f"{name}: {table.ece:.3f}",
+        tables = {
+            name: metrics.reliability(
+                p.max(axis=1), p.argmax(axis=1) == truth, scheme="uniform-mass"
             )
-        ax.set_title(f"{title} (accuracy of f {right.mean():.2f})", fontsize="medium")
-        ax.set_xlabel("confidence")
-        ax.legend(title="ECE", fontsize="small", loc="upper left")
-    axes[0].set_ylabel("accuracy on the target")
+            for name, p in probs.items()
+        }
+        plots.reliability_curves(tables, ax=ax)
+        ax.title.set_text(f"{title} (accuracy of f {accuracy:.2f})")
     figure.savefig(path)
 
 
@@ -499,7 +484,11 @@ def run(folder: Path, quick: bool = False) -> list[Section]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", dfu.DistFreeWarning)
                 draw_reliability(known_task("M → U, adapted", epochs), 0, path)
-            figures = {"M → U, adapted, on test rows of the target: one split": path}
+            caption = (
+                "M → U, adapted, on test rows of the target: one split, 15 bins of "
+                "equally many rows"
+            )
+            figures = {caption: path}
         sections.append(
             Section(
                 title,

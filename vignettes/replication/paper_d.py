@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from scipy import special
@@ -320,10 +319,11 @@ def small_classes(digits: Digits, folder: Path, n_seeds: int) -> Section:
     values = np.array(
         [class_errors(train(digits, seed, keep=0.05)) for seed in bar(SEEDS[:n_seeds])]
     )
-    shown = (METHODS.index("Uncal."), METHODS.index("TS"), METHODS.index("CTS"))
+    shown = {name: values[:, METHODS.index(name)] for name in ("Uncal.", "TS", "CTS")}
     figure = Figure(figsize=(8, 3.8), dpi=120, layout="constrained")
-    ax = plots.new_axes(figure.subplots())
-    draw_classes(ax, values, shown)
+    ax = plots.class_comparison(shown, what="ECE (percent)", ax=figure.subplots())
+    ax.axvline(N_SPOILT - 0.5, color="0.5", linestyle=":")
+    ax.set_xlabel("predicted digit: 0-4 trained on 5 % of their rows, 5-9 on all")
     path = folder / "paper-d-small-classes.png"
     figure.savefig(path)
     halves = {"small (0-4)": slice(N_SPOILT), "large (5-9)": slice(N_SPOILT, None)}
@@ -343,24 +343,6 @@ def small_classes(digits: Digits, folder: Path, n_seeds: int) -> Section:
         tables={f"Mean ECE of the classes, percent, {n_seeds} seeds": table},
         figures={"ECE by predicted class, mean and sd over seeds": path},
     )
-
-
-def draw_classes(ax: Axes, values: np.ndarray, shown: Iterable[int]) -> None:
-    """Draw bars of errors (seeds, methods, K) by class."""
-    places = np.arange(N_CLASSES)
-    for offset, method in zip((-0.27, 0.0, 0.27), shown, strict=True):
-        name, own = METHODS[method], values[:, method]
-        spread = own.std(axis=0, ddof=1) if len(own) > 1 else None
-        bars = {"color": COLORS[name], "label": name, "error_kw": {"elinewidth": 0.8}}
-        ax.bar(places + offset, own.mean(axis=0), 0.26, yerr=spread, **bars)
-    ax.axvline(N_SPOILT - 0.5, color="0.5", linestyle=":")
-    ax.set_xticks(places)
-    ax.set_ylim(bottom=0)
-    ax.set_xlabel("predicted digit: 0-4 trained on 5 % of their rows, 5-9 on all")
-    ax.set_ylabel("ECE")
-    ax.yaxis.set_major_formatter(PercentFormatter())
-    handles = ax.get_legend_handles_labels()
-    ax.figure.legend(*handles, loc="outside upper center", ncols=3, frameon=False)
 
 
 def bar(runs: Iterable) -> Iterable:
