@@ -23,6 +23,14 @@ def test_tables_are_aligned_markdown():
     ]
 
 
+def test_an_index_without_a_name_has_no_heading():
+    one = pd.DataFrame({"x": [1]}, index=["a"])
+    assert report.markdown_table(one).startswith("|     |   x |\n")
+    pairs = pd.MultiIndex.from_tuples([("a", "ECE")], names=[None, "measure"])
+    two = pd.DataFrame({"x": [1]}, index=pairs)
+    assert report.markdown_table(two).startswith("|     | measure |   x |\n")
+
+
 def test_sections_as_text_and_markdown(tmp_path):
     section = Section(
         "Figure 1",

@@ -142,7 +142,10 @@ def draw_curves(frame: pd.DataFrame, path: Path) -> None:
     """Draw observed frequencies on the target against predicted ones, with bands."""
     ax = plots.new_axes(None, width=5.4, height=4.6, grid="both")
     ax.plot([0, 1], [0, 1], "k--", linewidth=1, label="calibrated")
-    for name, color, marker in zip(CURVES, plots.CYCLE, "osD", strict=False):
+    sizes = (4, 8, 3)  # weights of either kind give nearly the same points
+    for name, color, marker, size in zip(
+        CURVES, plots.CYCLE, "osD", sizes, strict=False
+    ):
         part = frame[frame["curve"] == name]
         ax.plot(part["predicted"], part["observed"], color=color, linewidth=1)
         ax.errorbar(
@@ -152,9 +155,9 @@ def draw_curves(frame: pd.DataFrame, path: Path) -> None:
                 [part["predicted"] - part["low"], part["high"] - part["predicted"]]
             ).clip(0),
             fmt=marker,
-            markersize=4,
+            markersize=size,
             color=color,
-            capsize=2,
+            capsize=size / 2,
             alpha=0.8,
             label=name,
         )

@@ -131,12 +131,18 @@ def as_markdown(section: Section, folder: Path) -> str:
 
 def markdown_table(table: pd.DataFrame) -> str:
     """Return a table with columns as wide as they need to be, numbers to the right."""
+    # an index without a name has no heading
     frame = table.reset_index() if _has_index(table) else table
+    names = list(frame.columns)
+    if _has_index(table):
+        own = [name or "" for name in table.index.names]
+        names[: len(own)] = own
     columns = []
-    for name in frame.columns:
-        cells = [_cell(value) for value in [name, *frame[name]]]
+    for j, name in enumerate(names):
+        column = frame.iloc[:, j]
+        cells = [_cell(value) for value in [name, *column]]
         width = max(3, *(len(cell) for cell in cells))
-        right = pd.api.types.is_numeric_dtype(frame[name])
+        right = pd.api.types.is_numeric_dtype(column)
         rule = "-" * (width - 1) + (":" if right else "-")
         padded = [cell.rjust(width) if right else cell.ljust(width) for cell in cells]
         columns.append([padded[0], rule, *padded[1:]])
