@@ -99,3 +99,20 @@ def test_a_family_that_was_run_by_itself_replaces_its_older_jobs(run):
     assert own.index("in a run of its own") < own.index("| top-label ECE, measured")
     assert "7.5 before, 8.5 after" in own
     assert pages.without_older([run]) == [run]
+
+
+def test_a_run_on_a_busy_machine_tells_processor_times(run):
+    later = json.loads(json.dumps(run))
+    times = (0.02, 0.03, 0.08)
+    for timing, taken in zip(later["jobs"][0]["timings"], times, strict=True):
+        timing["processor"] = taken  # the clock's ratio is 2.5, of one that waited
+    text = pages.page(pages.without_older([run, later]))
+    assert (
+        "| top-label ECE | n=200k K=100 | 20 ms |  | 2.0 MB |  | NumPy 4.00 |" in text
+    )
+    assert "too busy for a clock" in text
+    quiet = json.loads(json.dumps(later))
+    for timing in quiet["jobs"][0]["timings"]:
+        timing["waited"] = 0.0
+    text = pages.page(pages.without_older([run, quiet]))
+    assert "NumPy 2.50 |" in text and "too busy" not in text
