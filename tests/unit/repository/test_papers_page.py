@@ -1,12 +1,13 @@
 """The page on the papers: everything that it names is there."""
 
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
 import distfreeuq as dfu
-from distfreeuq import theorems
+from distfreeuq import scenarios, theorems
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
@@ -35,20 +36,48 @@ def test_theorems_are_there():
     assert set(found) <= set(known)
 
 
+def found_in_package(name):
+    """Return what a dotted name stands for, or None."""
+    value = dfu
+    for part in name.split("."):
+        value = getattr(value, part, None)
+    return value
+
+
+METHODS = {
+    "scenario": type(scenarios.three_gaussians()),
+    "fit.adapt": dfu.LabelShiftResult,
+    "fit.effects": dfu.DensityRatioResult,
+    ".under_label_shift": dfu.BinningResult,
+    ".discriminator": dfu.FeatureMapResult,
+    "n_changed": dfu.ClasswiseTemperatureResult,
+}
+"""Whose method or field it is, by how the page writes it."""
+
+
 def test_functions_are_there():
     called = [re.match(r"[a-zA-Z_.0-9]+", n) for n in NAMES]
     found = {match.group() for match in called if match}
-    # modules, and what a leading dot shows to be a method of a result
-    found = {n for n in found if not n.startswith(("paper_", "python", "."))}
-    missing = set()
-    for name in found:
-        value = dfu
-        for part in name.split("."):
-            value = getattr(value, part, None)
-        if value is None:
-            missing.add(name)
-    # methods and fields of results, arguments, theorems, and experiments of these
-    allowed = {"scenario.oracle_sets", "fit.adapt", "fit.effects", "n_changed", "jump"}
+    found = {n for n in found if not n.startswith(("paper_", "python"))}
+    of_results = {n for n in found if n in METHODS or n.startswith("scenario.")}
+    for name in of_results:
+        owner = METHODS.get(name) or METHODS[name.split(".")[0]]
+        assert hasattr(owner, name.split(".")[-1]), name
+    missing = {n for n in found - of_results if found_in_package(n) is None}
+    # arguments, theorems, and experiments of these
     arguments = {n.split("=")[0] for n in NAMES if n.endswith("=")}
     with_dashes = {n.split("-")[0] for n in NAMES if n in theorems.names()}
-    assert missing - allowed - arguments - with_dashes <= {"scheme", "bound"}
+    others = {"jump", "source", "target", "bound"}
+    assert missing - arguments - with_dashes <= others
+
+
+CALLS = [n for n in NAMES if re.fullmatch(r"[a-z_.A-Z]+\(.*=.*\)", n)]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_arguments_are_there(call):
+    name, _, inside = call.partition("(")
+    value = found_in_package(name) or getattr(METHODS.get(name), name.strip("."))
+    takes = inspect.signature(value).parameters
+    named = re.findall(r"(\w+)=", inside)
+    assert named and set(named) <= set(takes)
