@@ -150,7 +150,7 @@ def page(runs: list[dict[str, Any]]) -> str:
                 lines += ["Measured in a run of its own:", ""]
                 lines += [*environment_lines(run), ""]
                 if is_busy(run):
-                    lines += [*textwrap.wrap(ON_BUSY, 78), ""]
+                    lines += [*textwrap.wrap(ON_BUSY.strip(), 78), ""]
                     jobs = of_processor(run)["jobs"]
         if family in drawn:
             place = f"growth/growth-{family}.svg"
@@ -186,7 +186,8 @@ def environment_lines(run: dict[str, Any]) -> Iterator[str]:
     versions = ", ".join(f"{name} {v}" for name, v in there["versions"].items())
     read = run["roofline"]["read_bytes_per_second"]
     exp = run["roofline"]["exponentials_per_second"]
-    yield f"- Processor: {there['cpu']}, {there['threads']} threads, {there['system']}."
+    threads = f"{there['threads']} thread{'s' if there['threads'] > 1 else ''}"
+    yield f"- Processor: {there['cpu']}, {threads}, {there['system']}."
     yield f"- Versions: {versions}."
     yield (
         f"- Read bandwidth: {read['1'] / 1e9:.1f} GB/s on one thread, "
