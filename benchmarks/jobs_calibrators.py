@@ -115,6 +115,11 @@ def _temperature(logits: Any, labels: Any) -> float:
         sums = np.exp(scaled - top[:, None]).sum(axis=1)
         return float((top + np.log(sums) - scaled[rows, labels]).mean())
 
+    return _best(loss)
+
+
+def _best(loss: Callable[[float], float]) -> float:
+    """Return the temperature whose negative logarithm has the smallest loss."""
     found = optimize.minimize_scalar(loss, bounds=(-5, 5), options={"xatol": 1e-8})
     return float(np.exp(-found.x))
 
@@ -128,8 +133,7 @@ def by_brier_score(n: int, n_classes: int) -> Job:
             errors = softmax(np.exp(log_alpha) * logits) - one_hot
             return float((errors**2).sum())
 
-        found = optimize.minimize_scalar(loss, bounds=(-5, 5), options={"xatol": 1e-8})
-        return float(np.exp(-found.x))
+        return _best(loss)
 
     return Job(
         name="temperature by Brier score",

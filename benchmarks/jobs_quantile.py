@@ -1,6 +1,7 @@
 """Weighted quantiles and conformal thresholds from scores."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -38,17 +39,13 @@ def thresholds(n: int) -> Iterator[Job]:
     scores, labels = rng.random(n), rng.integers(0, N_CLASSES, n)
     weight = rng.uniform(0.2, 5.0, N_CLASSES)
     size = {"n": n, "K": N_CLASSES}
+    ours = partial(
+        dfu.conformal_thresholds, scores, labels, alpha=ALPHA, n_classes=N_CLASSES
+    )
     yield Job(
         name="thresholds, label-shift",
         size=size,
-        ours=lambda: dfu.conformal_thresholds(
-            scores,
-            labels,
-            alpha=ALPHA,
-            n_classes=N_CLASSES,
-            method="label-shift",
-            label_weight=weight,
-        ),
+        ours=partial(ours, method="label-shift", label_weight=weight),
         peers={
             "NumPy": lambda: by_hand.label_shift_thresholds(
                 scores, labels, weight, ALPHA
@@ -60,13 +57,7 @@ def thresholds(n: int) -> Iterator[Job]:
     yield Job(
         name="thresholds, label-conditional",
         size=size,
-        ours=lambda: dfu.conformal_thresholds(
-            scores,
-            labels,
-            alpha=ALPHA,
-            n_classes=N_CLASSES,
-            method="label-conditional",
-        ),
+        ours=partial(ours, method="label-conditional"),
         peers={
             "NumPy": lambda: by_hand.label_conditional_thresholds(
                 scores, labels, N_CLASSES, ALPHA
@@ -77,9 +68,7 @@ def thresholds(n: int) -> Iterator[Job]:
     yield Job(
         name="thresholds, exchangeable",
         size=size,
-        ours=lambda: dfu.conformal_thresholds(
-            scores, labels, alpha=ALPHA, n_classes=N_CLASSES
-        ),
+        ours=ours,
         peers={
             "NumPy": lambda: np.full(
                 N_CLASSES, by_hand.conformal_threshold(scores, ALPHA)

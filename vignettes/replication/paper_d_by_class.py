@@ -207,7 +207,10 @@ def class_by_class(digits: Digits, n_seeds: int, folder: Path) -> Section:
         "Zhao et al. (2020), figures 6 and 11: ECE and accuracy by class",
         CLASSES_TEXT,
         tables={f"Percent, mean ± sd of {n_seeds} seeds": table},
-        figures={"By predicted class (left) and by true class (right)": path},
+        figures={
+            "By predicted class (left) and by true class (right); the axis of the "
+            "accuracy begins at 80 %": path
+        },
     )
 
 
