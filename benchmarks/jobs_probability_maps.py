@@ -21,6 +21,7 @@ def jobs() -> Iterator[Job]:
         yield venn_abers(n, n_classes)
         yield beta(n, n_classes)
         yield dirichlet(n, n_classes)
+        yield scaling_binning(n, n_classes)
         yield smooth_ece(n)
         yield isotonic_band(n)
 
@@ -124,6 +125,37 @@ def dirichlet(n: int, n_classes: int) -> Job:
         check=check,
         reads=logits.nbytes,
         exponentials=logits.size,
+        effort=0.2,
+    )
+
+
+def scaling_binning(n: int, n_classes: int) -> Job:
+    probs, hits = of_one_class(n, n_classes)
+    within_one = np.clip(probs, 1e-12, 1.0 - 1e-12)
+    log_odds = np.log(within_one) - np.log1p(-within_one)
+
+    def package() -> Any:
+        from calibration.calibrators import PlattBinnerCalibrator
+
+        fit = PlattBinnerCalibrator(n, 10)
+        fit.train_calibration(probs, hits)
+        return fit.calibrate(probs)
+
+    def ours() -> Any:
+        fit = dfu.scaling_binning(log_odds, hits, "platt", n_bins=10, rng=0)
+        return fit.predict(log_odds)[:, 1]
+
+    def check(results: Mapping[str, Any]) -> None:
+        for name, got in results.items():  # theirs has all rows for all three steps
+            assert np.abs(got - results[OURS]).mean() < 0.02, name
+
+    return Job(
+        name="scaling-binning by Platt's map, fit + predict",
+        size={"n": n},
+        ours=ours,
+        peers=peer("calibration", "uncertainty-calibration, no bounds", package),
+        check=check,
+        reads=log_odds.nbytes,
         effort=0.2,
     )
 

@@ -1,4 +1,4 @@
-"""Venn-Abers, beta and Dirichlet maps, and smooth ECE, by packages of others.
+"""Venn-Abers, beta and Dirichlet maps, scaling-binning, smooth ECE by others' packages.
 
 On real logits, and where the numbers differ, why.
 """
@@ -89,6 +89,31 @@ def test_dirichlet_scaling(data_folder, ridge):
     np.testing.assert_allclose(
         fit.predict(logits), other.predict_proba(softmax(logits)), atol=1e-6
     )
+
+
+@every_file
+def test_scaling_binning(data_folder, file):
+    """As far from theirs as other rows for map, bins and outputs make it.
+
+    They are all rows for each of the three steps there, so that nothing bounds the
+    outputs, and a part for each here. Rows between edges that differ change their bin.
+    """
+    calibrators = pytest.importorskip("calibration.calibrators")
+    confidence, hits = top_label(data_folder, file)
+    half = hits.size // 2
+    other = calibrators.PlattBinnerCalibrator(half, 10)
+    other.train_calibration(confidence[:half], hits[:half])
+    expected = other.calibrate(confidence[half:])
+    inside = np.clip(confidence, 1e-12, 1.0 - 1e-12)
+    log_odds = np.log(inside) - np.log1p(-inside)
+    fit = dfu.scaling_binning(log_odds[:half], hits[:half], "platt", rng=0)
+    found = fit.predict(log_odds[half:])[:, 1]
+    assert np.abs(found - expected).mean() < 0.025
+    assert len(set(found)) <= 10 and len(set(expected)) <= 10
+    errors = [
+        metrics.ece(probs, hits[half:], event="class-1") for probs in (found, expected)
+    ]
+    assert abs(errors[0] - errors[1]) < 0.02
 
 
 @every_file
