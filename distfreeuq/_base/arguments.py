@@ -289,6 +289,10 @@ class Arguments:
             columns = None if given is None else column_labels(given)
             got = arrays.first_no_number(array, columns)
             hint = likely_mistakes.TEXTS if what == "features" and columns else ""
+            if what == "features" and array.dtype.kind == "M":
+                hint = likely_mistakes.DATES
+            if what == "features" and "Timestamp(" in got:
+                hint = likely_mistakes.DATES
             if what == "probabilities":
                 hint = likely_mistakes.text_hint(array)
             self.invalid(parameter, f"an array of {what}", got, hint=hint)
@@ -493,6 +497,11 @@ class Arguments:
         parameter: str = "label_weight",
     ) -> FloatArray:
         """Return class weights; an infinite one is for classes the source lacks."""
+        shape = getattr(value, "shape", ())
+        if len(shape) == 2 and shape[1] == len(classes):
+            must = "one weight for each class, or an estimate of the weights"
+            hint = likely_mistakes.ROWS_FOR_WEIGHTS
+            self.invalid(parameter, must, f"shape {tuple(shape)}", hint=hint)
         value = by_class(self, value, classes, parameter)
         vector = self.weights(value, parameter, len(classes), allow_infinite=True)
         infinite = np.isinf(vector)

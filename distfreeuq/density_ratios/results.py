@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from scipy import special
 
 from distfreeuq._base.arguments import Arguments
-from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray
+from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, FloatMatrix
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import (
     State,
@@ -34,6 +35,7 @@ from distfreeuq.density_ratios.discriminators import (
 )
 from distfreeuq.density_ratios.gaussian_kernels import KernelRatio
 from distfreeuq.density_ratios.kernel_mean_matching import MatchedMeans
+from distfreeuq.density_ratios.logistic_discriminator import LinearDiscriminator
 from distfreeuq.density_ratios.nearest_neighbors import NeighborRatio
 from distfreeuq.density_ratios.weight_pipeline import STAGES, Conditioning
 from distfreeuq.guarantees import NoGuarantee
@@ -224,6 +226,68 @@ class DensityRatioResult(Result):
         """
         args = Arguments("DensityRatioResult.weight")
         return weights_by_ratio(self, args, x, "x")
+
+    def coefficients(self) -> pd.DataFrame:
+        """Return a row per feature of a logistic ratio, in the features' order.
+
+        Returns
+        -------
+        DataFrame
+            ``feature``; ``ridge``, the coefficient that makes the ratio, and
+            ``estimate``, the maximum likelihood estimate without a ridge, with its
+            ``std_err``, ``z`` and ``p_value``: all by standard deviation of the
+            feature. NaN where the rows do not determine them.
+        """
+        import pandas as pd
+
+        fit = self._linear("coefficients")
+        none = np.full(fit.coef.size, np.nan)
+        estimate = none if fit.glm_coef is None else fit.glm_coef
+        std_err = none if fit.glm_std_err is None else fit.glm_std_err
+        with np.errstate(invalid="ignore", divide="ignore"):
+            z = estimate / std_err
+        return pd.DataFrame(
+            {
+                "feature": list(self.features),
+                "ridge": fit.coef,
+                "estimate": estimate,
+                "std_err": std_err,
+                "z": z,
+                "p_value": 2.0 * special.ndtr(-np.abs(z)),
+            }
+        )
+
+    def confint(self, alpha: float = 0.05) -> FloatMatrix:
+        """Confidence intervals of a logistic ratio's estimates, shape (d, 2).
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            One minus the level of each, by itself.
+
+        Notes
+        -----
+        Normal intervals by the standard errors, rows as in `coefficients`: asymptotic,
+        and of the odds of target against source if they are linear. NaN where the rows
+        do not determine them. Of the weights they say nothing.
+        """
+        fit = self._linear("confint")
+        args = Arguments("DensityRatioResult.confint")
+        quantile = float(-special.ndtri(0.5 * args.alpha(alpha)))
+        if fit.glm_coef is None or fit.glm_std_err is None:
+            return np.full((fit.coef.size, 2), np.nan)
+        half = quantile * fit.glm_std_err
+        return np.column_stack([fit.glm_coef - half, fit.glm_coef + half])
+
+    def _linear(self, method: str) -> LinearDiscriminator:
+        """Return the logistic regression, or say that there is none."""
+        model = self.model
+        if isinstance(model, DiscriminatorRatio) and isinstance(
+            model.discriminator, LinearDiscriminator
+        ):
+            return model.discriminator
+        args = Arguments(f"DensityRatioResult.{method}")
+        args.invalid("self", "a ratio by logistic regression", repr(self))
 
     def effects(self) -> pd.DataFrame:
         """Return a row per step of the conditioning: what it did to the weights."""

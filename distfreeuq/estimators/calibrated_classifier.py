@@ -121,7 +121,10 @@ class ShiftCalibratedClassifier(WrappedClassifier):
             shift = args.choice(shift, "shift", known)
         if (shift is None) != (X_target is None):
             must = "inputs of target rows with shift=, and None without"
-            args.invalid("X_target", must, "None" if X_target is None else "rows")
+            got, hint = "None", ""
+            if X_target is not None:
+                got, hint = "rows", f"Say which: {type(self).__name__}(shift='label')."
+            args.invalid("X_target", must, got, hint=hint)
         if self.options is not None and not isinstance(self.options, Mapping):
             args.invalid("options", "a mapping or None", describe(self.options))
         more = dict(self.options or {})

@@ -138,7 +138,8 @@ class ConformalClassifier(WrappedClassifier):
             args.invalid("cv", must, f"{self.cv}")
         if X_target is not None and not shifted:
             must = f"None with method={method!r}, which knows no target"
-            args.invalid("X_target", must, "target rows")
+            hint = "Say how it has shifted: method='label-shift' or 'covariate-shift'."
+            args.invalid("X_target", must, "target rows", hint=hint)
         probs, held = self._held_out_probs(X, rows)
         given = {
             "alpha": self.alpha,

@@ -46,7 +46,8 @@ def add_report_parser(
         default="prob_",
         metavar="PREFIX",
         help="what names of probability columns begin with; the rest is the class "
-        "(default prob_). The name of one column: of class 1. npz: of the array",
+        "(default prob_). Or these columns, one,two,three, called as the classes. The "
+        "name of one column: of class 1. npz: of the array",
     )
     files.add_argument(
         "--label", default="label", metavar="COLUMN", help="labels (default label)"

@@ -22,6 +22,7 @@ _LARGEST_LOGIT = 100.0
 
 SOFTMAX = "If these are logits, give scipy.special.softmax(logits, axis=1)."
 TEXTS = "pandas.get_dummies(frame, dtype=float) makes numbers of texts and categories."
+DATES = "Dates as numbers: (dates - dates.min()).dt.days, or dates.dt.month."
 MASKED = (
     "For classes that are masked: "
     "numpy.maximum(logits, logits.max(axis=1, keepdims=True) - 100)."
@@ -29,6 +30,13 @@ MASKED = (
 PERCENT = "If these are percentages, divide them by 100."
 INPUTS = "If these are a classifier's inputs, give its predict_proba of them."
 SWAPPED = "Probabilities come first and labels second: are the two swapped?"
+PREDICTED = (
+    f"{SWAPPED} If these are a classifier's predictions, give its predict_proba."
+)
+ROWS_FOR_WEIGHTS = (
+    "If these are the target's probabilities, estimate the weights from them: "
+    "bbse(probs, labels, probs_target)."
+)
 
 
 # ------------------------------------------------------------------------------ levels
@@ -77,7 +85,7 @@ def text_hint(array: AnyArray) -> str:
     """Return what texts in the place of probabilities may be."""
     if array.dtype.kind not in "OUST" or array.ndim == 0:
         return ""
-    return SWAPPED if array.ndim == 1 else INPUTS
+    return PREDICTED if array.ndim == 1 else INPUTS
 
 
 def warn_of_probabilities(logits: FloatMatrix, parameter: str, caller: str) -> None:
@@ -125,6 +133,8 @@ def label_hint(array: AnyArray, classes: Classes) -> str:
     items = array.tolist()
     if any(name in items for name in classes):
         return ""
+    if array.dtype.kind in "iu" and array.min() >= 0 and array.max() < n_classes:
+        return "If these are numbers of columns: numpy.array(classes)[labels]."
     return "Name the columns of the probabilities, in their order, with classes=."
 
 

@@ -18,10 +18,12 @@ The p-value is twice the smaller one, at most 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import chdtrc
 
+from distfreeuq._base import printing
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq.label_shift.mixture_of_classes import (
@@ -29,6 +31,9 @@ from distfreeuq.label_shift.mixture_of_classes import (
     fit_class_mixture,
 )
 from distfreeuq.label_shift.output_cells import N_LEVELS, OutputCells
+
+if TYPE_CHECKING:
+    from statsmodels.iolib.summary import Summary
 
 # A class with fewer target rows than this in the fit counts as one that has none:
 # degrees of freedom too many make p-values larger, and too few smaller.
@@ -91,6 +96,58 @@ class GoodnessOfFitTest:
         """Whether there are cells enough to test anything."""
         return bool(self.cells_df or self.confidence_df)
 
+    def summary(self) -> Summary:
+        """Return both statistics and what they say, as a ``Summary``."""
+        named = {
+            "all cells": (self.cells_statistic, self.cells_df),
+            "confidences, all classes alike": (
+                self.confidence_statistic,
+                self.confidence_df,
+            ),
+        }
+        rows = [
+            [name, printing.number(statistic, 3), str(df), _shown(_tail(statistic, df))]
+            for name, (statistic, df) in named.items()
+            if df
+        ]
+        headers = ["against", "chi-squared", "df", "p-value"]
+        return printing.summarize(
+            "Goodness of fit of label shift",
+            [
+                ("P-value, of both", _shown(self.p_value) if self.testable else "-"),
+                ("Cells", str(self.n_cells)),
+            ],
+            [printing.Table(headers, rows)] if rows else [],
+            [("Tests", _MIXTURE if self.testable else _TOO_FEW), ("By", _BY)],
+        )
+
+    def __str__(self) -> str:
+        """Return the summary's text."""
+        return str(self.summary().as_text())
+
+    def _repr_html_(self) -> str:
+        return str(self.summary().as_html())
+
+
+_MIXTURE = (
+    "that the target's predicted classes and confidences are a mixture of those of "
+    "the source's classes, whatever the proportions; asymptotic. A small p-value "
+    "refutes label shift; a large one does not show it."
+)
+_TOO_FEW = "nothing: there are too few cells of predicted class and confidence."
+_BY = (
+    "Cox and Shi (2023), for degrees of freedom that the fit decides (theory page, "
+    "4.14)."
+)
+
+
+def _tail(statistic: float, df: int) -> float:
+    return float(chdtrc(df, statistic)) if df else 1.0
+
+
+def _shown(p_value: float) -> str:
+    return "< 0.001" if p_value < 0.001 else f"{p_value:.3f}"
+
 
 @on_one_blas_thread
 def compare_with_mixtures(cells: OutputCells) -> GoodnessOfFitTest:
@@ -102,10 +159,7 @@ def compare_with_mixtures(cells: OutputCells) -> GoodnessOfFitTest:
     taking_part = int((fit.prior * target.sum() >= _ONE_ROW).sum())
     df = max(target.size - taking_part, 0)
     score, score_df = _confidence_score(fit, source, target, cells)
-    p_values = [
-        float(chdtrc(free, statistic)) if free else 1.0
-        for statistic, free in ((ratio, df), (score, score_df))
-    ]
+    p_values = [_tail(ratio, df), _tail(score, score_df)]
     return GoodnessOfFitTest(
         min(2.0 * min(p_values), 1.0),
         ratio if df else 0.0,

@@ -24,7 +24,8 @@ class ColumnOptions:
     Attributes
     ----------
     probs : str
-        What names of columns with probabilities begin with; the rest is the class.
+        What names of columns with probabilities begin with, where the rest is the
+        class; or the columns' names, with commas between them, which are the classes.
     label : str
         The column with labels.
     percent, logits, renormalize : bool
@@ -66,16 +67,15 @@ def source_predictions(table: FileTable, options: ColumnOptions) -> Predictions:
         if column.ndim == 2:
             return _of_matrix(table, column, options, None)
         return _of_one_column(table, column, options, None)
-    names = [name for name in table.columns if name.startswith(options.probs)]
-    names = [name for name in names if name != options.label]
-    if not names or not options.probs:
+    name_of = _columns_by_class(table, options)
+    if not name_of:
         table.invalid(
-            f"have columns whose names begin with --probs {options.probs!r}",
+            f"have columns whose names begin with --probs {options.probs!r} (--probs "
+            "one,two,three names them one by one)",
             f"columns {listed(table.columns)}",
         )
-    classes = tuple(name.removeprefix(options.probs).strip() for name in names)
-    matrix = _side_by_side(table, names, options)
-    return _checked(table, matrix, classes, options)
+    matrix = _side_by_side(table, list(name_of.values()), options)
+    return _checked(table, matrix, tuple(name_of), options)
 
 
 def target_predictions(
@@ -94,12 +94,9 @@ def target_predictions(
                 listed(found.classes),
             )
         return found
-    by_class = {
-        name.removeprefix(options.probs).strip(): name
-        for name in table.columns
-        if name.startswith(options.probs) and name != options.label
-    }
-    lacking = [f"{options.probs}{name}" for name in classes if name not in by_class]
+    by_class = _columns_by_class(table, options)
+    prefix = "" if "," in options.probs else options.probs
+    lacking = [f"{prefix}{name}" for name in classes if name not in by_class]
     if lacking:
         table.invalid(
             f"have all probability columns of the source, {listed(lacking)} too",
@@ -149,6 +146,22 @@ def labels_of(
 
 
 # ------------------------------------------------------------------------ columns
+
+
+def _columns_by_class(table: FileTable, options: ColumnOptions) -> dict[str, str]:
+    """Return the column of each class, in the file's order or that of --probs."""
+    begins = [name for name in table.columns if name.startswith(options.probs)]
+    begins = [name for name in begins if name != options.label]
+    if begins and options.probs:
+        return {name.removeprefix(options.probs).strip(): name for name in begins}
+    if "," not in options.probs:
+        return {}
+    names = [name.strip() for name in options.probs.split(",")]
+    lacking = [name for name in names if name not in table.columns]
+    if lacking or len(set(names)) != len(names):
+        must = f"have the columns that --probs names, {listed(names)}, once each"
+        table.invalid(must, f"columns {listed(table.columns)}")
+    return {name: name for name in names}
 
 
 def _of_matrix(

@@ -110,6 +110,7 @@ def test_labels_with_the_same_index_in_another_order():
         (pd.Series(NAMES[LABELS]), PROBS, "swapped"),
         (pd.DataFrame({"age": 39.0, "job": NAMES}), LABELS[:3], "its predict_proba of"),
         (80.0 * np.abs(LOGITS), LABELS, "its predict_proba of them"),
+        (NAMES[LABELS], NAMES[LABELS], "predictions, give its predict_proba"),
         (Classifier(), LABELS, r"\(give what its predict_proba says of the rows\)"),
         (Network(), LABELS, "If the Network is a model, give the probabilities"),
     ],
@@ -117,6 +118,38 @@ def test_labels_with_the_same_index_in_another_order():
 def test_the_error_hints_at_the_remedy(probs, labels, hint):
     with pytest.raises(dfu.InputError, match=hint):
         dfu.split_conformal(probs, labels)
+
+
+def test_labels_that_are_numbers_of_named_columns():
+    with pytest.raises(dfu.InputError, match=r"numpy\.array\(classes\)\[labels\]"):
+        dfu.split_conformal(PROBS, LABELS, classes=NAMES)
+    for labels in (LABELS + 1, LABELS - 1.0, LABELS + 0.5):
+        with pytest.raises(dfu.InputError, match="with classes="):
+            dfu.split_conformal(PROBS, labels, classes=NAMES)
+    fit = dfu.split_conformal(PROBS, NAMES[LABELS], classes=NAMES)
+    assert fit.classes == tuple(NAMES)
+
+
+@pytest.mark.parametrize(
+    "procedure", [dfu.prediction_sets, dfu.label_shift_conformal, dfu.mlls]
+)
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame])
+def test_the_targets_rows_in_place_of_weights(procedure, kind):
+    if procedure is dfu.mlls:  # takes them
+        assert procedure(PROBS, LABELS, kind(PROBS[:50])).m == 50
+        return
+    with pytest.raises(dfu.InputError, match=r"bbse\(probs, labels, probs_target\)"):
+        procedure(PROBS, LABELS, kind(PROBS[:50]))
+
+
+def test_dates_among_features():
+    days = pd.Series(pd.date_range("2020-01-01", periods=N))
+    frames = [days.to_frame("day"), pd.DataFrame({"x": LOGITS[:, 0], "day": days})]
+    for frame in frames:
+        with pytest.raises(
+            dfu.InputError, match=r"\(dates - dates\.min\(\)\)\.dt\.days"
+        ):
+            dfu.density_ratio(frame, frame)
 
 
 @pytest.mark.parametrize(

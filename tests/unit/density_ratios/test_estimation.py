@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 
 import distfreeuq as dfu
 from distfreeuq import InputError
@@ -427,6 +428,38 @@ def test_frame_and_diagnostics_agree():
     for order in (0.5, np.nan, "two"):
         with pytest.raises(InputError, match="'order' parameter"):
             result.renyi(order)
+
+
+def test_coefficients_and_intervals_are_those_of_statsmodels():
+    names = ["age", "dose"]
+    ratio = fit(
+        pd.DataFrame(SOURCE, columns=names), pd.DataFrame(TARGET, columns=names)
+    )
+    both = np.concatenate([SOURCE, TARGET])
+    x = sm.add_constant((both - both.mean(axis=0)) / both.std(axis=0))
+    logit = sm.Logit(np.repeat([0, 1], [N, M]), x).fit(disp=False)
+    frame = ratio.coefficients()
+    assert list(frame["feature"]) == names
+    np.testing.assert_allclose(frame["estimate"], logit.params[1:], rtol=1e-5)
+    np.testing.assert_allclose(frame["std_err"], logit.bse[1:], rtol=1e-4)
+    np.testing.assert_allclose(frame["p_value"], logit.pvalues[1:], rtol=1e-3)
+    for alpha in (0.05, 0.2):
+        own = logit.conf_int(alpha)[1:]
+        np.testing.assert_allclose(ratio.confint(alpha), own, rtol=1e-4, atol=1e-6)
+    assert f"{frame['estimate'][0]:.4f}" in str(ratio)
+
+
+def test_coefficients_where_there_are_none():
+    with pytest.warns(dfu.SupportWarning):
+        apart = fit(SOURCE, SOURCE[:M] + 50.0)
+    assert np.isfinite(apart.coefficients()["ridge"]).all()
+    assert apart.coefficients()["std_err"].isna().all()
+    assert np.isnan(apart.confint()).all() and apart.confint().shape == (2, 2)
+    for method in ("coefficients", "confint"):
+        with pytest.raises(InputError, match="by logistic regression"):
+            getattr(fit(method="knn"), method)()
+    with pytest.raises(InputError, match="'alpha' parameter of DensityRatio"):
+        fit().confint(alpha=5)
 
 
 def test_nothing_is_guaranteed_and_it_is_said():

@@ -383,6 +383,15 @@ def test_what_cannot_be_fitted_is_named(fit, options, parameter):
         fit.fit(X, Y, **options)
 
 
+def test_target_rows_without_a_word_on_how_they_shifted():
+    with pytest.raises(dfu.InputError, match="method='label-shift' or"):
+        conformal().fit(X, Y, X_target=NEW)
+    with pytest.raises(
+        dfu.InputError, match=r"ShiftCalibratedClassifier\(shift='label'"
+    ):
+        ShiftCalibratedClassifier(LogisticRegression()).fit(X, Y, X_target=NEW)
+
+
 def test_labels_that_a_fitted_classifier_does_not_know_are_named():
     classifier = LogisticRegression().fit(X, Y)
     with pytest.raises(dfu.InputError, match=r"'y' parameter .*'yak' at row 1"):

@@ -44,6 +44,23 @@ def test_label_shift_fits_and_noise_does_not(fit):
     assert "label shift is refuted at the level 0.01" in noisy.summary().as_text()
 
 
+def test_the_test_prints_its_statistics():
+    test = dfu.bbse(PROBS, LABELS, TARGET).goodness_of_fit()
+    text = str(test)
+    for number, df in (
+        (test.cells_statistic, test.cells_df),
+        (test.confidence_statistic, test.confidence_df),
+    ):
+        assert f"{number:.3f}" in text and f"{stats.chi2.sf(number, df):.3f}" in text
+    assert f"{test.p_value:.3f}" in text and "does not show it" in text
+    assert "<table" in test._repr_html_()
+    noisy = str(dfu.bbse(PROBS, LABELS, NOISY).goodness_of_fit())
+    assert noisy.count("< 0.001") >= 2
+    one = np.array([[30]]), np.array([60]), np.array([0]), np.array([0.5])
+    untested = compare_with_mixtures(OutputCells(*one))
+    assert not untested.testable and "too few cells" in str(untested)
+
+
 def test_every_row_is_in_one_cell_and_labels_have_no_part_in_the_edges():
     cells = cells_of(PROBS, LABELS, TARGET)
     assert cells.source.sum() == cells.target.sum() == 1000

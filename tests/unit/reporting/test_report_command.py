@@ -121,6 +121,23 @@ def test_an_archive_without_names_is_told_of_the_array_that_it_lacks(folder, cap
     assert "which the array 'classes' names" in refused(capsys, **files)
 
 
+def test_columns_are_named_one_by_one(folder, capsys):
+    assert run("--id", "id", "-o", "prefix.html") == 0
+    for name in ("source.csv", "target.csv"):
+        frame = pd.read_csv(name)
+        frame.columns = [column.removeprefix("prob_") for column in frame.columns]
+        frame.to_csv(name, index=False)
+    assert run("--id", "id", "--probs", "cat, dog,owl", "-o", "names.html") == 0
+    written = [Path(f"{name}-predictions.csv") for name in ("prefix", "names")]
+    assert written[0].read_bytes() == written[1].read_bytes()
+    assert "--probs one,two,three names them" in refused(capsys)
+    assert "sum to one" in refused(capsys, "--probs", "cat,dog")
+    for names in ("cat,dog,emu", "cat,dog,owl,owl"):
+        assert "that --probs names" in refused(capsys, "--probs", names)
+    pd.read_csv("target.csv").drop(columns="dog").to_csv("target.csv", index=False)
+    assert "'dog'" in refused(capsys, "--probs", "cat,dog,owl")
+
+
 def test_percentages(folder, capsys):
     source, target = frames()
     for name, frame in (("source", source), ("target", target)):
