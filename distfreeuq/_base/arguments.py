@@ -497,8 +497,8 @@ class Arguments:
         parameter: str = "label_weight",
     ) -> FloatArray:
         """Return class weights; an infinite one is for classes the source lacks."""
-        shape = getattr(value, "shape", ())
-        if len(shape) == 2 and shape[1] == len(classes):
+        shape = getattr(value, "shape", None)
+        if isinstance(shape, tuple) and shape[1:] == (len(classes),):
             must = "one weight for each class, or an estimate of the weights"
             hint = likely_mistakes.ROWS_FOR_WEIGHTS
             self.invalid(parameter, must, f"shape {tuple(shape)}", hint=hint)

@@ -30,7 +30,7 @@ def test_code_prints_what_is_shown_and_draws(tmp_path, monkeypatch):
     with contextlib.redirect_stdout(printed):
         for code in others:
             exec(compile(code, str(README), "exec"), namespace)
-    assert printed.getvalue() == blocks("text")[1]
+    assert printed.getvalue() == "".join(blocks("text")[1:])
     assert (tmp_path / "coverage.png").read_bytes().startswith(b"\x89PNG")
     table = namespace["table"]
     achieved = dict(zip(table.methods, table.achieved, strict=True))
