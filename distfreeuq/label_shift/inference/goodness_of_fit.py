@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import chdtrc
 
-from distfreeuq._base import printing
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq.label_shift.mixture_of_classes import (
@@ -98,6 +97,8 @@ class GoodnessOfFitTest:
 
     def summary(self) -> Summary:
         """Return both statistics and what they say, as a ``Summary``."""
+        from distfreeuq._base import printing
+
         named = {
             "all cells": (self.cells_statistic, self.cells_df),
             "confidences, all classes alike": (
