@@ -10,13 +10,6 @@ from distfreeuq._base.persistence import also_look_in as _also_look_in
 from distfreeuq._numerics.num_threads import get_num_threads, set_num_threads
 from distfreeuq._numerics.quantiles import weighted_quantile
 from distfreeuq._version import __version__
-from distfreeuq.binning import (
-    BinningResult,
-    CanonicalBinning,
-    ClasswiseBinning,
-    TopLabelBinning,
-    histogram_binning,
-)
 from distfreeuq.conformal import (
     APS,
     LAC,
@@ -233,6 +226,13 @@ _LATER = {
         "compare",
         "compare_calibrations",
     ),
+    "distfreeuq.binning": (
+        "BinningResult",
+        "CanonicalBinning",
+        "ClasswiseBinning",
+        "TopLabelBinning",
+        "histogram_binning",
+    ),
     "distfreeuq.calibration": (
         "BetaResult",
         "BinnedResult",
@@ -314,6 +314,13 @@ if TYPE_CHECKING:
         assess,
         compare,
         compare_calibrations,
+    )
+    from distfreeuq.binning import (
+        BinningResult,
+        CanonicalBinning,
+        ClasswiseBinning,
+        TopLabelBinning,
+        histogram_binning,
     )
     from distfreeuq.calibration import (
         BetaResult,

@@ -198,7 +198,7 @@ def test_what_is_imported_when_asked_for_is_listed_too():
 def test_rooms_that_few_need_are_imported_when_asked_for():
     code = (
         "import distfreeuq as dfu, json, sys\n"
-        "rooms = ['assessment', 'calibration', 'metrics', 'monitoring', 'simulation']\n"
+        "rooms = ['assessment', 'binning', 'calibration', 'metrics', 'monitoring']\n"
         "early = [f'distfreeuq.{room}' in sys.modules for room in rooms]\n"
         "found = [dfu.assess, dfu.calibration.to_logits, dfu.metrics.ece]\n"
         "from distfreeuq import simulate, shift_monitor\n"
