@@ -115,8 +115,12 @@ def set_title(ax: Axes, title: str, **options: Any) -> None:
     text = ax.set_title(title, **{"fontsize": "medium", **options})
     if not isinstance(_root(ax), TitledFigure):
         left, right = _cell(ax)
-        kept = _MAY_MOVE * (right - left) if _stands_alone(ax) else 0.0
+        alone = _stands_alone(ax)
+        kept = _MAY_MOVE * (right - left) if alone else 0.0
         break_lines(text, left + kept, right - kept)
+        # where long names at the axes leave it less, it is broken again when drawn; not
+        # above a legend, which a title of more lines may leave no room in any layout
+        text.set_wrap(alone and "pad" not in options)
 
 
 def legend_above(ax: Axes, title: str) -> None:

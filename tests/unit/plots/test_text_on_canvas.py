@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 import distfreeuq as dfu
 from distfreeuq.plots.style import new_axes
@@ -77,6 +78,22 @@ def assessed():
 )
 def test_long_names_and_many_rows(draw):
     assert drawn_outside(draw()) == []
+
+
+@pytest.mark.parametrize("kind", ["weights", "coverage", "assessment"])
+def test_a_narrow_figure_of_somebody_else(kind):
+    probs, labels = rows(900, 0)
+    drawn = {
+        "weights": lambda: dfu.bbse(probs, labels, probs, classes=NAMES),
+        "coverage": lambda: (
+            dfu.split_conformal(probs, labels, classes=NAMES, rng=0)
+            .predict(probs)
+            .evaluate(labels)
+        ),
+        "assessment": lambda: dfu.assess(probs, labels, classes=NAMES, rng=0),
+    }
+    ax = Figure(figsize=(3.3, 3.3), layout="constrained").add_subplot()
+    assert drawn_outside(drawn[kind]().plot(ax=ax)) == []
 
 
 @pytest.mark.parametrize("where", ["left", "center", "right"])
