@@ -18,6 +18,7 @@ from distfreeuq.plots.style import (
     MARKERS,
     NOMINAL,
     RED,
+    lay_out,
     legend_above,
     name_rows,
     new_axes,
@@ -75,6 +76,7 @@ def reliability_diagram(
     title = f"Reliability: ECE {table.ece:.3f} in {table.n} rows, {table.n_bins} bins"
     legend_above(ax, title)
     _shares(used, what, table.event, ax)
+    lay_out(ax)
     return ax
 
 

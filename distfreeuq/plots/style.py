@@ -138,6 +138,18 @@ def legend_above(ax: Axes, title: str) -> None:
     set_title(ax, title, pad=8 + 14 * rows)
 
 
+def lay_out(ax: Axes) -> None:
+    """Lay the figure out once before it is drawn, if it has a layout.
+
+    Axes that hang below others shrink with them. Layouts come near the right sizes by
+    every pass, and the one before drawing alone would leave labels cut.
+    """
+    figure = _root(ax)
+    layout = figure.get_layout_engine()
+    if layout is not None:
+        layout.execute(figure)
+
+
 def _place_above(
     ax: Axes, handles: Sequence[Any], labels: Sequence[str], columns: int
 ) -> Legend:
