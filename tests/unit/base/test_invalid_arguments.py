@@ -56,7 +56,7 @@ AN_ARRAY = "an array of probabilities"
         (
             pd.DataFrame({"a": [0.5, 0.5], "b": [0.5, None]}, dtype="Float64"),
             AN_ARRAY,
-            "<NA> at row 1, column 1",
+            "<NA> at row 1, column 1 ('b')",
         ),
         (
             pd.DataFrame(PROBS, columns=["a", "b", "a"]),
