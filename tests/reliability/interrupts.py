@@ -237,6 +237,8 @@ def work(n: int = 200_000, n_stream: int = 10_000_000) -> dict[str, Work]:
 
 def repeat(name: str, n: int) -> None:
     """Do one piece of work until a signal comes, and say when it was left."""
+    # What a shell starts in the background ignores the signal, and so would we.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     call = work(n)[name]()
     warnings.simplefilter("ignore")
     print("ready", flush=True)
