@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import distfreeuq as dfu
+from distfreeuq.monitoring.performance.target_means import RowWeights
 
 WRONG, PRIOR, NEW_PRIOR = 0.005, np.full(3, 1 / 3), np.array([0.2, 0.6, 0.2])
 METRICS = ("balanced_accuracy", "precision", "brier", "nll", "ece")
@@ -120,3 +121,11 @@ def test_precisions_near_one_are_as_noisy_where_the_shift_is_given(given):
         held += (fit.low <= truth) & (truth <= fit.high)
     # fewer than 87 of 100 has a probability of 4e-4 at .95
     assert (held >= 87).all(), held
+
+
+def test_half_a_row_of_weighted_rows_is_a_heavy_one():
+    # shares of 1/10: a tenth squared, halved
+    assert RowWeights(np.full(10, 3.0)).of_half_a_row() == pytest.approx(0.005)
+    # shares 1/4, 1/4 and 1/2: (1/64 + 1/64 + 1/8) / (1/16 + 1/16 + 1/4) = 5/12
+    found = RowWeights(np.array([1.0, 1.0, 2.0])).of_half_a_row()
+    assert found == pytest.approx((5 / 12) ** 2 / 2)
