@@ -55,7 +55,7 @@ def read_rows(
     blocks = read_blocks(args, given, again=True)
     if blocks is not None:
         names = blocks.classes(classes)
-        return rows_of_blocks(args, blocks, names, _ReadBlock("logits", names, False))
+        return rows_of_blocks(args, blocks, names, ReadBlock("logits", names, False))
     arrays = (logits, labels, sample_weight, classes)
     return read_rows_in_memory(args, *arrays, may_be_probs=may_be_probs)
 
@@ -86,7 +86,7 @@ def read_probability_rows(
     blocks = read_blocks(args, given, again=True)
     if blocks is not None:
         names = blocks.classes(classes)
-        return rows_of_blocks(args, blocks, names, _ReadBlock("probs", names, True))
+        return rows_of_blocks(args, blocks, names, ReadBlock("probs", names, True))
     matrix, names = args.probs(probs, classes=classes)
     return _in_memory(args, "probs", matrix, names, labels, sample_weight)
 
@@ -126,7 +126,7 @@ def rows_of_blocks(
 
 
 @dataclass(frozen=True, slots=True)
-class _ReadBlock:
+class ReadBlock:
     """Reads a block, in every pass anew; weights stay as they are."""
 
     parameter: str
@@ -134,6 +134,7 @@ class _ReadBlock:
     are_probs: bool
 
     def __call__(self, block: Block) -> CalibrationRows:
+        """Return the rows of a block, with weights as they are."""
         matrix = self.matrix(block)
         weights = block.weights()
         return described(
@@ -187,7 +188,7 @@ def read_grouped_rows(
         rule = None
     elif rule is None:
         args.invalid("groups", "given, one per row", "None")
-    read = _ReadBlock("logits", blocks.classes(classes), are_probs)
+    read = ReadBlock("logits", blocks.classes(classes), are_probs)
     found = blocks.map(_DistinctGroups(read, rule))
     names = in_order(list(dict.fromkeys(chain.from_iterable(found))))
     read_groups = _ReadGroups(read, rule, tuple(names))
@@ -198,7 +199,7 @@ def read_grouped_rows(
 class _DistinctGroups:
     """Returns the names of the groups of a block."""
 
-    read: _ReadBlock
+    read: ReadBlock
     rule: str | Split | None
 
     def __call__(self, block: Block) -> list[Hashable]:
@@ -217,7 +218,7 @@ class _DistinctGroups:
 class _ReadGroups:
     """Reads a block, with each row's place among the names of groups."""
 
-    read: _ReadBlock
+    read: ReadBlock
     rule: str | Split | None
     names: tuple[Hashable, ...]
 

@@ -9,8 +9,14 @@ from distfreeuq._base.array_types import ArrayLike, FloatMatrix
 from distfreeuq._kernels import _softmax
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import count_blocks
+from distfreeuq._numerics.row_blocks import refuse_blocks
 
 SMALLEST_FLOOR = 1e-300
+
+
+_INSTEAD = (
+    "Call it for each block: probs.map_blocks(distfreeuq.to_logits) of a Dask array."
+)
 
 
 def to_logits(probs: ArrayLike, *, floor: float = 1e-12) -> FloatMatrix:
@@ -37,6 +43,7 @@ def to_logits(probs: ArrayLike, *, floor: float = 1e-12) -> FloatMatrix:
     array([[ -0.693,  -0.693, -13.816]])
     """
     args = Arguments("to_logits")
+    refuse_blocks(args, {"probs": probs}, _INSTEAD)
     matrix, _ = args.probs(probs)
     must = f"a number in [{SMALLEST_FLOOR:g}, 1)"
     lowest = args.number(floor, "floor", must, low=SMALLEST_FLOOR, high=1.0)

@@ -23,6 +23,7 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments, UncheckedProbs
 from distfreeuq._base.array_types import ArrayLike, FloatArray, FloatMatrix, IntArray
 from distfreeuq._base.persistence import register
+from distfreeuq._numerics.row_blocks import refuse_blocks
 from distfreeuq.conformal.scores.compiled_scores import (
     kernel_scores_of,
     kernel_scores_of_all,
@@ -125,6 +126,12 @@ def all_label_scores(
     return kernel_scores_of_all(score, probs, uniforms)
 
 
+_INSTEAD = (
+    "Call it for each block: probs.map_blocks(distfreeuq.nested_scores) of a Dask "
+    "array."
+)
+
+
 def nested_scores(
     probs: ArrayLike,
     labels: ArrayLike | None = None,
@@ -168,6 +175,7 @@ def nested_scores(
     [0.625]
     """
     args = Arguments("nested_scores")
+    refuse_blocks(args, {"probs": probs}, _INSTEAD)
     unchecked, names = args.unchecked_probs(probs, classes=classes)
     chosen = as_score(score, args)
     n = unchecked.matrix.shape[0]

@@ -101,12 +101,29 @@ def estimate_bound(
     >>> found.discriminator_error, found.supposed_best_error
     (0.25, 0.25)
     """
+    return bound_of_means(
+        float(np.mean(squared_error * source_weight)),
+        float(np.mean(squared_error * (source_weight + T))),
+        source_weight,
+        target_weight,
+        upper,
+    )
+
+
+def bound_of_means(
+    target_error: float,
+    weighted_error: float,
+    source_weight: FloatArray,
+    target_weight: FloatArray,
+    upper: float | None,
+) -> BoundEstimate:
+    """Return the terms where the weighted means of the losses are known."""
     largest = float(max(source_weight.max(), target_weight.max()))
     limit = largest if upper is None else upper
     of_source, of_target = (1.0 / (1.0 + w) for w in (source_weight, target_weight))
     return BoundEstimate(
-        target_error=float(np.mean(squared_error * source_weight)),
-        weighted_error=float(np.mean(squared_error * (source_weight + T))),
+        target_error=target_error,
+        weighted_error=weighted_error,
         upper=limit,
         upper_is_given=upper is not None,
         factor=unchecked.covariate_shift_factor(limit, t=T),

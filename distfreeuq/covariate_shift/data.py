@@ -30,6 +30,7 @@ from distfreeuq.density_ratios.data import (
 )
 from distfreeuq.density_ratios.estimation import density_ratio, fit_density_ratio
 from distfreeuq.density_ratios.results import DensityRatioResult, weights_by_ratio
+from distfreeuq.density_ratios.rows.samples_in_blocks import SamplesInBlocks
 from distfreeuq.feature_learning.data import read_training_options
 from distfreeuq.feature_learning.learning import (
     fit_feature_map,
@@ -93,12 +94,14 @@ class LearntFeatures(NamedTuple):
 def read_shifted_rows(
     args: Arguments,
     logits: ArrayLike | None,
-    labels: ArrayLike,
+    labels: ArrayLike | None,
     source: ArrayLike | None,
     target: ArrayLike | None,
     classes: ArrayLike | None,
 ) -> ShiftedRows:
     """Check those of the arguments that are given."""
+    if labels is None:
+        args.invalid("labels", "an array of labels, one per row", "None")
     rows = others = features = None
     if source is not None and target is not None:
         rows, others, features = read_samples(args, source, target)
@@ -259,7 +262,19 @@ def weigh_rows(
         if given.max() == 0.0:
             args.invalid("ratio", "positive for a row that calibrates", "all zero")
         return RowWeights(given, None, None, "known")
-    samples = rows.samples(args, "a density ratio")
+    return estimate_weights(
+        args, rows.samples(args, "a density ratio"), ratio, options, rng
+    )
+
+
+def estimate_weights(
+    args: Arguments,
+    samples: Samples | SamplesInBlocks,
+    ratio: Any,
+    options: Any,
+    rng: RandomState,
+) -> RowWeights:
+    """Return weights by a method of `density_ratio`."""
     wanted = {"rng": rng} | read_mapping(args, options, "ratio_options")
     chosen = complete_options(density_ratio, wanted, without=("method",))
     own_rng = chosen.pop("rng")

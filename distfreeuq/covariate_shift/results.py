@@ -22,6 +22,7 @@ from distfreeuq._base.stored_state import (
     require,
     text,
 )
+from distfreeuq._numerics.row_blocks import lazy
 from distfreeuq._numerics.sample_weights import effective_sample_size, largest_share
 from distfreeuq.binning.results import BinningResult
 from distfreeuq.calibration.calibrators import takes_probs
@@ -181,6 +182,7 @@ class CovariateShiftCalibrationResult(Result):
         """Largest part of the total weight that one calibration row carries."""
         return largest_share(self.sample_weight)
 
+    @lazy
     def predict(self, x: ArrayLike, *, groups: ArrayLike | None = None) -> FloatMatrix:
         """Calibrated probabilities of new target rows, shape (n, K).
 
@@ -188,7 +190,7 @@ class CovariateShiftCalibrationResult(Result):
         ----------
         x : array_like
             Logits (n, K) of the classifier, columns as in the fit; after feature
-            learning, features (n, d).
+            learning, features (n, d). Of Dask's rows the probabilities are lazy.
         groups : array_like (n,), optional
             Needed by calibration by groups that was given an array of them, and only
             then.

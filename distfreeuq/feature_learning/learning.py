@@ -21,6 +21,7 @@ from distfreeuq._base.random_streams import stream
 from distfreeuq._base.user_warnings import warn_user
 from distfreeuq._numerics.blas import on_one_blas_thread
 from distfreeuq._numerics.networks import as_network
+from distfreeuq._numerics.row_blocks import refuse_blocks
 from distfreeuq._numerics.standardization import center_and_scale, unchanged
 from distfreeuq.density_ratios.data import Samples, read_labels, read_samples
 from distfreeuq.exceptions import TrainingStoppedWarning
@@ -40,6 +41,9 @@ _REASON = (
     "that the label given the features has the same law in both is an assumption, and "
     "unlabelled rows cannot check it"
 )
+
+
+_INSTEAD = "Give arrays of a sample, and the rows of each block to transform."
 
 
 def indistinguishable_features(
@@ -189,6 +193,9 @@ def indistinguishable_features(
     True
     """
     args = Arguments("indistinguishable_features")
+    refuse_blocks(
+        args, {"source": source, "labels": labels, "target": target}, _INSTEAD
+    )
     samples = read_samples(args, source, target)
     names, codes = read_labels(args, labels, classes, len(samples.source))
     options = read_training_options(

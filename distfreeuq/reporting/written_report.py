@@ -14,6 +14,7 @@ from distfreeuq._base.array_types import ArrayLike, RandomState
 from distfreeuq._base.arrays import describe, read_only
 from distfreeuq._base.files.replacement import target_of
 from distfreeuq._base.progress import progress_bar
+from distfreeuq._numerics.row_blocks import refuse_blocks
 from distfreeuq.assessment import assess
 from distfreeuq.conformal.chosen_sets import ClaimKind, prediction_sets
 from distfreeuq.conformal.scores.nested_score import ScoreLike
@@ -27,6 +28,11 @@ from distfreeuq.reporting.summary import as_html
 
 TITLE = "A classifier on its target"
 _STEPS = 6
+
+
+_INSTEAD = (
+    "Give arrays of a sample. mlls, prediction_sets and assess take rows in blocks."
+)
 
 
 def report(
@@ -103,6 +109,9 @@ def report(
     ['prediction', 'set', 'size']
     """
     args = Arguments("report")
+    refuse_blocks(
+        args, {"probs": probs, "labels": labels, "probs_target": probs_target}, _INSTEAD
+    )
     if not isinstance(title, str) or not title.strip():
         args.invalid("title", "a text", describe(title))
     shown = args.flag(progress, "progress")

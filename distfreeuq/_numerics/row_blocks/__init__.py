@@ -31,12 +31,23 @@ How a fit reads them, before it reads arrays::
 """
 
 from distfreeuq._numerics.row_blocks.block import Block
+from distfreeuq._numerics.row_blocks.iterated import values_of_block
 from distfreeuq._numerics.row_blocks.lazy_rows import lazy
 from distfreeuq._numerics.row_blocks.reading import (
     RowBlocks,
     is_in_blocks,
+    is_iterated,
     read_blocks,
     refuse_blocks,
 )
 
-__all__ = ["Block", "RowBlocks", "is_in_blocks", "lazy", "read_blocks", "refuse_blocks"]
+__all__ = [
+    "Block",
+    "RowBlocks",
+    "is_in_blocks",
+    "is_iterated",
+    "lazy",
+    "read_blocks",
+    "refuse_blocks",
+    "values_of_block",
+]

@@ -57,18 +57,7 @@ class IteratedRows:
 
     def _values(self, block: Any) -> Mapping[str, Any]:
         """Return what a block has for each parameter."""
-        names = self._names
-        if isinstance(block, Mapping):
-            unknown = [name for name in block if name not in names]
-            if unknown or names[0] not in block:
-                must = f"blocks with {', '.join(map(repr, names))} at most"
-                self._args.invalid(names[0], must, listed(block))
-            return {name: block[name] for name in names if name in block}
-        pieces = block if isinstance(block, tuple) else (block,)
-        if not 1 <= len(pieces) <= len(names):
-            must = f"blocks: arrays, or tuples of {', '.join(names)}"
-            self._args.invalid(names[0], must, f"a tuple of {len(pieces)}")
-        return dict(zip(names, pieces, strict=False))
+        return values_of_block(self._args, self._names, block)
 
     def map(self, function: Callable[[Block], Output]) -> list[Output]:
         """Return what the function makes of each block that has rows."""
@@ -125,6 +114,23 @@ class IteratedRows:
         if mine != others:
             must = f"blocks with {', '.join(mine)} each, as the first is"
             block.args.invalid(self._names[0], must, f"one with {', '.join(others)}")
+
+
+def values_of_block(
+    args: Arguments, names: Sequence[str], block: Any
+) -> Mapping[str, Any]:
+    """Return what a block has for each parameter: a tuple's, or a mapping's."""
+    if isinstance(block, Mapping):
+        unknown = [name for name in block if name not in names]
+        if unknown or names[0] not in block:
+            must = f"blocks with {', '.join(map(repr, names))} at most"
+            args.invalid(names[0], must, listed(block))
+        return {name: block[name] for name in names if name in block}
+    pieces = block if isinstance(block, tuple) else (block,)
+    if not 1 <= len(pieces) <= len(names):
+        must = f"blocks: arrays, or tuples of {', '.join(names)}"
+        args.invalid(names[0], must, f"a tuple of {len(pieces)}")
+    return dict(zip(names, pieces, strict=False))
 
 
 def _takes_nothing(given: Any) -> bool:

@@ -28,6 +28,11 @@ def is_in_blocks(value: Any) -> bool:
     return is_dask(value) or callable(value) or isinstance(value, Iterator)
 
 
+def is_iterated(value: Any) -> bool:
+    """Say whether rows are a function's blocks, or an iterator's."""
+    return is_in_blocks(value) and not is_dask(value)
+
+
 def read_blocks(
     args: Arguments,
     values: Mapping[str, Any],
@@ -88,7 +93,8 @@ def refuse_blocks(args: Arguments, values: Mapping[str, Any], hint: str) -> None
     """
     for name, value in values.items():
         if is_in_blocks(value):
-            args.invalid(name, "an array in memory", describe(value), hint=hint)
+            must, got = "an array in memory", describe(value)
+            args.invalid(name, must, got, hint=_model_hint(value) or hint)
 
 
 class RowBlocks:

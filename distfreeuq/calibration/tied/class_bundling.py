@@ -13,6 +13,7 @@ from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_array
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, column_names, floats, integers, text
+from distfreeuq._numerics.row_blocks import refuse_blocks
 from distfreeuq._numerics.sample_weights import divide
 from distfreeuq.calibration.data import read_new_logits, read_weights
 from distfreeuq.calibration.rows.calibration_rows import describe_rows
@@ -94,6 +95,9 @@ class ClassBundles:
         )
 
 
+_INSTEAD = "Give arrays of a sample: the bundles are needed, and not the rows."
+
+
 def class_bundles(
     probs: ArrayLike,
     labels: ArrayLike,
@@ -151,6 +155,7 @@ def class_bundles(
     [1.1, 1.9]
     """
     args = Arguments("class_bundles")
+    refuse_blocks(args, {"probs": probs, "labels": labels}, _INSTEAD)
     matrix, names = args.probs(probs, classes=classes)
     n, n_classes = matrix.shape
     if n == 0:

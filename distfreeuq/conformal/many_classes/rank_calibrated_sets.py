@@ -22,6 +22,7 @@ from distfreeuq._base.files.rows_left_out import kept
 from distfreeuq._base.persistence import register
 from distfreeuq._base.stored_state import State, floats, integers, maybe, proportion
 from distfreeuq._numerics.quantiles import SLACK, smallest_sample
+from distfreeuq._numerics.row_blocks import refuse_blocks
 from distfreeuq.conformal.data import (
     CalibrationScores,
     calibration_scores,
@@ -120,6 +121,12 @@ class RankCalibratedConformalResult(ClassThresholdResult):
         return frame
 
 
+_INSTEAD = (
+    "Give arrays of a sample. label_conditional_conformal and clustered_conformal "
+    "take rows in blocks."
+)
+
+
 def rank_calibrated_conformal(
     probs: ArrayLike,
     labels: ArrayLike,
@@ -180,6 +187,7 @@ def rank_calibrated_conformal(
     'class-conditional'
     """
     args = Arguments("rank_calibrated_conformal")
+    refuse_blocks(args, {"probs": probs, "labels": labels}, _INSTEAD)
     calibration = calibration_scores(
         args,
         probs,

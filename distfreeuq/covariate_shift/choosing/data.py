@@ -13,11 +13,8 @@ from distfreeuq._base.arrays import describe
 from distfreeuq._base.keyword_options import complete_options
 from distfreeuq._base.random_streams import stream
 from distfreeuq.covariate_shift.data import ShiftedRows
-from distfreeuq.covariate_shift.weighted_calibration import (
-    CalibratorRequest,
-    covariate_shift_calibration,
-    read_request,
-)
+from distfreeuq.covariate_shift.weighted_calibration import covariate_shift_calibration
+from distfreeuq.covariate_shift.weighted_fit import CalibratorRequest, read_request
 
 _SHARED = ("classes", "rng", "progress")
 

@@ -19,6 +19,7 @@ from distfreeuq._base.array_types import (
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.progress import progress_bar
 from distfreeuq._base.user_warnings import listed_warnings, warn_once
+from distfreeuq._numerics.row_blocks import refuse_blocks
 from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.calibration.results import nll_of
 from distfreeuq.covariate_shift.choosing.data import (
@@ -37,7 +38,7 @@ from distfreeuq.covariate_shift.data import (
     weigh_rows,
 )
 from distfreeuq.covariate_shift.results import calibrator_input
-from distfreeuq.covariate_shift.weighted_calibration import (
+from distfreeuq.covariate_shift.weighted_fit import (
     fit_map,
     fit_weighted,
     squared_error,
@@ -47,6 +48,12 @@ from distfreeuq.guarantees import NoGuarantee
 _REASON = (
     "the candidate was chosen on these rows, of which its score is the smallest: too "
     "small on average. Judge it on other rows"
+)
+
+
+_INSTEAD = (
+    "Give arrays of a sample: candidates are judged by fits to parts of the rows. "
+    "covariate_shift_calibration fits the chosen one to blocks."
 )
 
 
@@ -139,6 +146,11 @@ def choose_calibration(
     (True, array([0.362, 0.314, 0.314]))
     """
     args = Arguments("choose_calibration")
+    refuse_blocks(
+        args,
+        {"logits": logits, "labels": labels, "source": source, "target": target},
+        _INSTEAD,
+    )
     several = read_candidates(args, candidates, ratio)
     loss = args.choice(loss, "loss", ["brier", "nll"])
     progress = args.flag(progress, "progress")

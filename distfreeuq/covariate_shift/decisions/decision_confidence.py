@@ -10,6 +10,7 @@ from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray
 from distfreeuq._base.arrays import describe, read_only
 from distfreeuq._base.user_warnings import warn_user
+from distfreeuq._numerics.row_blocks import refuse_blocks
 from distfreeuq._numerics.sample_weights import effective_sample_size
 from distfreeuq.calibration.reliability_change import bin_sums
 from distfreeuq.calibration.rows.calibration_rows import make_rows
@@ -30,6 +31,8 @@ from distfreeuq.covariate_shift.decisions.results import (
     squared_error_bound,
 )
 from distfreeuq.exceptions import FitAtBoundWarning
+
+_INSTEAD = "Give arrays of a sample of the rows."
 
 
 def decision_calibration(
@@ -121,6 +124,7 @@ def decision_calibration(
     array([0.8, 0.2])
     """
     args = Arguments("decision_calibration")
+    refuse_blocks(args, {"logits": logits, "labels": labels}, _INSTEAD)
     read = read_decision_rows(
         args, logits, labels, decisions, sample_weight, weight_bound, classes
     )

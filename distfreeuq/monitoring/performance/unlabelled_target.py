@@ -13,6 +13,7 @@ from distfreeuq._base.array_types import ArrayLike, Classes, FloatArray, RandomS
 from distfreeuq._base.arrays import read_only
 from distfreeuq._base.class_labels import name_classes
 from distfreeuq._base.row_groups import Names, look_up_groups, read_groups
+from distfreeuq._numerics.row_blocks import refuse_blocks
 from distfreeuq.density_ratios.results import DensityRatioResult
 from distfreeuq.guarantees import Guarantee, NoGuarantee
 from distfreeuq.label_shift.data import read_some_labels
@@ -49,6 +50,12 @@ from distfreeuq.monitoring.performance.target_means import (
 _Part = tuple[int, Rows, dict[str, FloatArray], dict[str, FloatArray]]
 
 Shift = LabelShiftResult | DensityRatioResult | FloatArray | None
+
+
+_INSTEAD = (
+    "Give arrays of a sample: its intervals look at rows several times. mlls takes "
+    "blocks, as do metrics of weighted rows."
+)
 
 
 def target_performance(
@@ -166,6 +173,9 @@ def target_performance(
     0.71
     """
     args = Arguments("target_performance")
+    refuse_blocks(
+        args, {"probs": probs, "labels": labels, "probs_target": probs_target}, _INSTEAD
+    )
     alpha = args.alpha(alpha)
     delta = args.probability(delta, "delta")
     chosen = read_metrics(args, metrics)

@@ -8,11 +8,14 @@ import numpy as np
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray
+from distfreeuq._numerics.row_blocks import refuse_blocks
 from distfreeuq.bounds import unchecked
 from distfreeuq.monitoring.risk.losses import BINARY, Loss, read_loss, read_predictions
 from distfreeuq.monitoring.risk.results import ORDERS, RiskMonitor
 from distfreeuq.monitoring.risk.risk_record import no_record
 from distfreeuq.monitoring.risk.waiting_rows import no_rows
+
+_INSTEAD = "Give the source sample as an array, and each block of new rows to update."
 
 
 def risk_monitor(
@@ -99,6 +102,7 @@ def risk_monitor(
     (True, True, 0.25)
     """
     args = Arguments("risk_monitor")
+    refuse_blocks(args, {"predictions": predictions, "labels": labels}, _INSTEAD)
     chosen = read_loss(args, loss, predictions)
     losses, names = read_predictions(args, predictions, chosen, None, classes)
     n = losses.shape[0]

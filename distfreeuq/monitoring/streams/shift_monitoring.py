@@ -10,6 +10,7 @@ import numpy as np
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, FloatArray, IntMatrix, RandomState
 from distfreeuq._base.arrays import describe, read_only
+from distfreeuq._numerics.row_blocks import refuse_blocks
 from distfreeuq._numerics.row_sums import count_pairs
 from distfreeuq.monitoring.streams.data import (
     first_state,
@@ -21,6 +22,8 @@ from distfreeuq.monitoring.streams.record import empty_record
 from distfreeuq.monitoring.streams.results import ShiftMonitor
 from distfreeuq.monitoring.streams.score_cells import N_CELLS
 from distfreeuq.monitoring.streams.wealth import FAMILIES, first_wealth
+
+_INSTEAD = "Give the source sample as an array, and each block of new rows to update."
 
 
 def shift_monitor(
@@ -108,6 +111,7 @@ def shift_monitor(
     (True, True, True)
     """
     args = Arguments("shift_monitor")
+    refuse_blocks(args, {"probs": probs, "labels": labels}, _INSTEAD)
     unchecked, names = args.unchecked_probs(probs, classes=classes)
     n, n_classes = unchecked.matrix.shape
     if n == 0:
