@@ -15,9 +15,9 @@ imported before. "Pieces" is the sum of calls in memory on blocks of 100,000 row
 fits blocks that are made as they are read, none of which is stored: sets up to a tenth
 of so many rows, and tallies on a grid of scores. It writes results/growing-rows.csv.
 
-    python -m benchmarks.many_rows figure
+    python -m benchmarks.many_rows figure PATH
 
-draws both from what is stored.
+draws the second from what is stored.
 """
 
 import csv
@@ -275,7 +275,7 @@ def main(n, folder=None):
     write("many-rows", found)
 
 
-def draw():
+def draw(path):
     """Draw time and memory against the number of rows."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -296,7 +296,7 @@ def draw():
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.3)
     panels[0].legend(frameon=False)
-    figure.savefig(RESULTS / "growing-rows.svg", metadata={"Date": None})
+    figure.savefig(path, metadata={"Date": None})
 
 
 if __name__ == "__main__":
@@ -307,6 +307,6 @@ if __name__ == "__main__":
     elif sys.argv[1] == "grow":
         grow(int(float(sys.argv[2])))
     elif sys.argv[1] == "figure":
-        draw()
+        draw(Path(sys.argv[2]))
     else:
         main(int(float(sys.argv[1])), *sys.argv[2:])

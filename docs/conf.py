@@ -126,11 +126,13 @@ def draw_import_graph(app: Sphinx) -> None:
 def draw_benchmarks(app: Sphinx) -> None:
     """Draw the figures of the benchmarks' page from the times on file."""
     from benchmarks.figure import draw_families
+    from benchmarks.many_rows import draw
 
     times = HERE.parent / "benchmarks" / "results" / "standard.json"
     folder = HERE / "growth"
     folder.mkdir(exist_ok=True)
     draw_families(json.loads(times.read_text(encoding="utf-8")), folder)
+    draw(folder / "growing-rows.svg")
 
 
 def setup(app: Sphinx) -> None:
