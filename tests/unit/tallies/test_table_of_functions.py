@@ -75,6 +75,7 @@ CALLS = {
         ["beta_calibration", "isotonic_calibration", "venn_abers"], (P, (), {})
     ),
     "histogram_binning": (P, (), {"mode": "top-label"}),
+    "scaling_binning": (L, (), {"rng": 0}),
     "density_ratio": (("source",), ("target",), {"rng": 0}),
     "covariate_shift_calibration": ((*L, "source"), ("target",), {"rng": 0}),
     "choose_calibration": (
