@@ -21,15 +21,19 @@ def test_what_the_page_says():
     assert (TABLE["capped missed"] <= study.DELTA).all()
     assert (TABLE["width"] < 1.0).all()
     assert (TABLE["error"] < TABLE["without"]).all()
-    of_moments = TABLE[~TABLE["estimate"].str.startswith("MLLS")]
-    assert (of_moments["error"] < 1.05 * of_moments["labels alone"]).all()
-    calibrated = TABLE[TABLE["estimate"] == "MLLS after BCTS"]
-    worse = calibrated["error"] > calibrated["labels alone"]
-    assert set(calibrated.loc[worse, "classifier"]) == {"AG News GPT-2"}
+    hundred = TABLE["classifier"].str.startswith("CIFAR-100")
+    of_moments = ~TABLE["estimate"].str.startswith("MLLS")
+    few = TABLE[of_moments & ~hundred]
+    assert (few["error"] < 1.05 * few["labels alone"]).all()
+    many = TABLE[hundred]
+    assert (many["error"] > 1.3 * many["labels alone"]).all()
+    good = TABLE[TABLE["classifier"].str.startswith("CIFAR-10 ")]
+    good = good[good["estimate"] == "MLLS after BCTS"]
+    assert (good["error"] < good["labels alone"]).all()
 
 
 def test_rlls_has_bbse_s_lines():
-    numbers = TABLE.select_dtypes(np.number).columns
+    numbers = TABLE.select_dtypes(np.number).columns.difference(["error", "without"])
     for one, other in (("BBSE", "RLLS"), ("soft BBSE", "soft RLLS")):
         lines = (TABLE[TABLE["estimate"] == name][numbers] for name in (one, other))
         np.testing.assert_array_equal(*lines)
