@@ -642,6 +642,39 @@ def apply_curves(
     return uniform.astype(probs.dtype)
 
 
+def fit_one_more_hit(mass: FloatArray, hits: FloatArray, weight: float) -> FloatArray:
+    """Return the fitted value of a row of class 1 at or just below each group."""
+    m = mass.size
+    x = [-weight, 0.0, *np.cumsum(mass).tolist()]
+    y = [-weight, 0.0, *np.cumsum(hits).tolist()]
+    hull: list[tuple[float, float]] = []
+    for x_new, y_new in zip(reversed(x), reversed(y), strict=True):
+        push_corner(hull, x_new, y_new)
+    out = [0.0] * m
+    for i in range(m):
+        x_left, y_left = hull[-1]
+        x_right, y_right = hull[-2]
+        out[i] = (y_right - y_left) / (x_right - x_left)
+        x_new, y_new = x[i + 2] - weight, y[i + 2] - weight
+        # is the new point of the left set below the tangent?
+        if (x_right - x_left) * (y_new - y_left) < (y_right - y_left) * (
+            x_new - x_left
+        ):
+            hull.pop()
+            push_corner(hull, x_new, y_new)
+    return np.array(out)
+
+
+def push_corner(hull: list[tuple[float, float]], x: float, y: float) -> None:
+    """Add a point on the left; drop those that are no longer corners."""
+    while len(hull) > 1:
+        (x_1, y_1), (x_2, y_2) = hull[-1], hull[-2]
+        if (x_1 - x) * (y_2 - y_1) > (y_1 - y) * (x_2 - x_1):
+            break
+        hull.pop()
+    hull.append((x, y))
+
+
 def mixed(z: int) -> int:
     """Return the finaliser of SplitMix64."""
     mask = (1 << 64) - 1

@@ -14,6 +14,7 @@ FAMILIES = (
     "_checks",
     "_gram",
     "_logistic",
+    "_minorants",
     "_mixture",
     "_quantile",
     "_root_search",

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from distfreeuq._base.array_types import FloatArray
+from distfreeuq._kernels import _minorants
 
 
 def fits_with_one_more(
@@ -48,33 +49,8 @@ def fits_with_one_more(
 
 def _with_one_more_hit(mass: FloatArray, hits: FloatArray, weight: float) -> FloatArray:
     """Return the fitted value of a row of class 1 at or just below each group."""
-    m = mass.size
-    # floats and lists of Python: elements of arrays take ten times as long
-    x = [-weight, 0.0, *np.cumsum(mass).tolist()]
-    y = [-weight, 0.0, *np.cumsum(hits).tolist()]
-    hull: list[tuple[float, float]] = []
-    for x_new, y_new in zip(reversed(x), reversed(y), strict=True):
-        _push(hull, x_new, y_new)
-    out = [0.0] * m
-    for i in range(m):
-        x_left, y_left = hull[-1]
-        x_right, y_right = hull[-2]
-        out[i] = (y_right - y_left) / (x_right - x_left)
-        x_new, y_new = x[i + 2] - weight, y[i + 2] - weight
-        # is the new point of the left set below the tangent?
-        if (x_right - x_left) * (y_new - y_left) < (y_right - y_left) * (
-            x_new - x_left
-        ):
-            hull.pop()
-            _push(hull, x_new, y_new)
-    return np.array(out)
-
-
-def _push(hull: list[tuple[float, float]], x: float, y: float) -> None:
-    """Add a point on the left; drop those that are no longer corners."""
-    while len(hull) > 1:
-        (x_1, y_1), (x_2, y_2) = hull[-1], hull[-2]
-        if (x_1 - x) * (y_2 - y_1) > (y_1 - y) * (x_2 - x_1):
-            break
-        hull.pop()
-    hull.append((x, y))
+    room = np.empty((2, mass.size + 2, 2))
+    out = np.empty(mass.size)
+    mass, hits = np.ascontiguousarray(mass), np.ascontiguousarray(hits)
+    _minorants._fit_one_more_hit(mass, hits, weight, room[0], room[1], out)
+    return out
