@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from scipy import special
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import FloatArray, FloatMatrix
@@ -165,6 +166,26 @@ class SimulationResult(Result):
         frame.insert(0, "quantity", self.quantities)
         return frame
 
+    def confint(self, alpha: float = 0.05) -> FloatMatrix:
+        """Confidence intervals of the quantities' means over all replicates, (Q, 2).
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            One minus the level of each, by itself.
+
+        Notes
+        -----
+        Replicates are independent. A quantity that is 0 or 1 in every replicate is read
+        as an indicator, such as whether a set holds the label, and has Clopper and
+        Pearson's interval, which then holds for any number of replicates; others have a
+        normal one by the Monte Carlo error, in the limit of many. NaN for a single
+        replicate or infinite values.
+        """
+        alpha = Arguments("SimulationResult.confint").alpha(alpha)
+        ends = [_interval_of_mean(column, alpha) for column in self.values.T]
+        return np.array(ends, dtype=np.float64)
+
     def summary(self) -> Summary:
         """Return the printed table."""
         from distfreeuq.simulation.summary import summarize_simulation
@@ -196,6 +217,20 @@ def _described(values: FloatArray, levels: FloatArray) -> list[float]:
         quantiles = _quantiles(values, levels)
     error = standard_error(values)
     return [n, float(values.mean()), error, sd, *quantiles.tolist()]
+
+
+def _interval_of_mean(values: FloatArray, alpha: float) -> tuple[float, float]:
+    """Return an interval of the mean: exact for an indicator, else normal."""
+    values = values[~np.isnan(values)]
+    if values.size and np.isin(values, (0.0, 1.0)).all():
+        ends = unchecked.clopper_pearson(int(values.sum()), values.size, alpha)
+        return float(ends[0]), float(ends[1])
+    error = standard_error(values)
+    if math.isnan(error):
+        return math.nan, math.nan
+    reach = -float(special.ndtri(0.5 * alpha)) * error
+    mean = float(values.mean())
+    return mean - reach, mean + reach
 
 
 def standard_error(values: FloatArray) -> float:

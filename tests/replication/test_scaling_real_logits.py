@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import special
 from scipy.optimize import minimize
 
 import distfreeuq as dfu
@@ -107,3 +108,78 @@ def test_exact_zeros_in_probabilities(data_folder):
     after = fit.predict(logits)
     assert metrics.accuracy(after, labels) == metrics.accuracy(probs, labels)
     assert metrics.ece(after, labels) < 0.5 * metrics.ece(probs, labels)
+
+
+def test_dirichlet_scaling_equals_a_general_optimiser(data_folder):
+    """Against SciPy: dirichletcal of its authors does not build for this Python."""
+    logits, labels = read(data_folder, *LOGIT_FILES[3])
+    ridge, n_classes = 0.01, 10
+    z = special.log_softmax(logits.astype(np.float64), axis=1)
+    hits = np.eye(n_classes)[labels]
+    off = 1.0 - np.eye(n_classes)
+
+    def loss(theta):
+        coef, bias = np.split(theta.reshape(n_classes, n_classes + 1), [10], axis=1)
+        log_probs = special.log_softmax(z @ coef.T + bias.T, axis=1)
+        wrong = (np.exp(log_probs) - hits) / len(labels)
+        slope = np.column_stack([wrong.T @ z, wrong.sum(axis=0)])
+        slope[:, :10] += 2.0 * ridge * off * coef / off.sum()
+        slope[:, 10:] += 2.0 * ridge * bias / n_classes
+        nll = -(hits * log_probs).sum(axis=1).mean()
+        penalty = (off * coef**2).sum() / off.sum() + (bias**2).mean()
+        return nll + ridge * penalty, slope.ravel()
+
+    options = {"maxiter": 20_000, "maxfun": 20_000, "ftol": 1e-15, "gtol": 1e-9}
+    start = np.eye(n_classes, n_classes + 1).ravel()
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
+    fit = dfu.dirichlet_scaling(logits.astype(np.float64), labels, ridge=ridge)
+    mine = np.column_stack([fit.coef, fit.bias])
+    least, slope = loss(mine.ravel())
+    assert least <= found.fun + 1e-12
+    assert np.abs(slope).max() < 1e-8
+    coef, bias = np.split(found.x.reshape(n_classes, n_classes + 1), [10], axis=1)
+    other = special.softmax(z @ coef.T + bias.T, axis=1)
+    np.testing.assert_allclose(fit.predict(logits), other, atol=2e-3)
+
+
+@pytest.mark.parametrize("one", [3, 8])
+def test_beta_calibration_equals_betacal(data_folder, one):
+    betacal = pytest.importorskip("betacal")
+    logits, labels = read(data_folder, *LOGIT_FILES[3])
+    probs = special.softmax(logits.astype(np.float64), axis=1)[:, one]
+    # betacal's own logarithms end at these
+    probs = np.clip(probs, 1e-9, 1.0 - 1e-9)
+    hits = (labels == one).astype(int)
+    theirs = betacal.BetaCalibration(parameters="abm").fit(probs.reshape(-1, 1), hits)
+    ours = dfu.beta_calibration(probs, hits).predict(probs)[:, 1]
+    np.testing.assert_allclose(ours, theirs.predict(probs), atol=1e-3)
+
+
+def test_venn_abers_equals_its_authors_package(data_folder):
+    package = pytest.importorskip("venn_abers")
+    logits, labels = read(data_folder, *LOGIT_FILES[3])
+    probs = special.softmax(logits.astype(np.float64), axis=1)[:, 3]
+    hits = (labels == 3).astype(int)
+    pairs = np.column_stack([1.0 - probs, probs])
+    theirs = package.VennAbers()
+    theirs.fit(pairs[:2500], hits[:2500])
+    merged, both = theirs.predict_proba(pairs[2500:])
+    fit = dfu.venn_abers(probs[:2500], hits[:2500])
+    np.testing.assert_allclose(fit.predict(probs[2500:]), merged, atol=1e-12)
+    found = fit.multiprobabilities(probs[2500:])[:, 1]
+    np.testing.assert_allclose(found, both, atol=1e-12)
+
+
+def test_the_bound_would_tie_all_temperatures(data_folder):
+    """Mean loss plus bound is least at gamma = 0, so that it is no way to choose."""
+    logits, labels = read(data_folder, *LOGIT_FILES[3])
+    sums = {}
+    for gamma in (0.0, 0.01, 0.1, 1.0):
+        fit = dfu.classwise_temperature_scaling(
+            logits, labels, gamma=gamma, loss="brier"
+        )
+        sums[gamma] = fit.loss_after, fit.guarantee.upper
+    gained = sums[0.0][0] - sums[1.0][0]
+    assert 0.0005 < gained < 0.002
+    for gamma in (0.01, 0.1, 1.0):
+        assert sums[gamma][1] - sums[0.0][1] > 50.0 * gained

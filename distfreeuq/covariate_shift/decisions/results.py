@@ -252,6 +252,30 @@ class DecisionCalibrationResult(Result):
             guarantee=error_guarantee(bound, alpha, of, 0),
         )
 
+    def confint(self, alpha: float = 0.05) -> FloatMatrix:
+        """Confidence interval of the temperature, shape (1, 2).
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            One minus its level.
+
+        Notes
+        -----
+        A normal interval on the log scale: asymptotic, with no claim at a given sample
+        size, and without how weights were found. NaN where the temperature has no
+        standard error, as at a bound.
+        """
+        alpha = Arguments("DecisionCalibrationResult.confint").alpha(alpha)
+        table = coefficients(
+            np.array([self.temperature]),
+            np.array([self.std_err]),
+            1.0,
+            positive=True,
+            level=1.0 - alpha,
+        )
+        return np.column_stack([table["low"], table["high"]])
+
     def to_frame(self) -> pd.DataFrame:
         """Return the coefficient table: estimate, std_err, z (of T = 1), and so on."""
         import pandas as pd
