@@ -45,6 +45,7 @@ from distfreeuq.metrics.bins import (
     sum_by_group,
 )
 from distfreeuq.metrics.reliability_table import table_of_sums
+from distfreeuq.metrics.smooth_error import smooth_error_of
 
 
 def assess(
@@ -192,6 +193,7 @@ def assess(
         n_boot=n_boot,
         test=test,
         noise=noise_alone,
+        smooth_ece=min(smooth_error_of(rows), 1.0),
         reliability=table_of_sums(
             sums.by_class[0].sum(axis=0),
             measures.ends,

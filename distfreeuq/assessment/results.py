@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -115,6 +116,9 @@ class AssessmentResult(Result):
     noise : float
         About the ECE that a calibrated classifier would have in this sample: the mean
         of the test's simulations, or without a test a normal approximation.
+    smooth_ece : float
+        The calibration error with a kernel in place of bins, as `metrics.smooth_ece`
+        has it; NaN in files that are older. It has no interval: none is known to hold.
     reliability : ReliabilityTable
     by_class : ndarray (K, 6) or (0, 6)
         Weight of the true and of the predicted class, then confidence, accuracy and ECE
@@ -153,6 +157,7 @@ class AssessmentResult(Result):
     n_boot: int
     test: CalibrationTest | None
     noise: float
+    smooth_ece: float
     reliability: ReliabilityTable
     by_class: FloatMatrix
     groups: Names
@@ -172,6 +177,7 @@ class AssessmentResult(Result):
         "n_boot": count(),
         "test": part_or_none(CalibrationTest),
         "noise": real(0.0, nan=True, finite=False),
+        "smooth_ece": real(0.0, 1.0, nan=True, finite=False),
         "reliability": part(ReliabilityTable),
         "by_class": floats("rows", len(CLASS_COLUMNS)),
         "groups": column_names("G"),
@@ -197,11 +203,17 @@ class AssessmentResult(Result):
         )
 
     @staticmethod
+    def _added(fields: dict[str, Any]) -> dict[str, Any]:
+        """Return what the first files lack."""
+        return {"smooth_ece": math.nan}
+
+    @staticmethod
     def _from_format1(fields: dict[str, Any]) -> dict[str, Any]:
         """Return today's fields from those in files of format 1."""
         fields = dict(fields)
         fields["level"] = fields.pop("confidence")
         fields |= {"groups": (), "by_group": read_only(np.empty((0, 5)))}
+        fields["smooth_ece"] = math.nan
         if fields["reliability"].event == "class 1":  # they had the names of others
             new = {"accuracy": "frequency", "mean_confidence": "mean_probability"}
             fields["metrics"] = tuple(new.get(name, name) for name in fields["metrics"])

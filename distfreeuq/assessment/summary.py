@@ -50,6 +50,8 @@ def _facts(result: AssessmentResult) -> list[tuple[str, str]]:
         ("Classes", str(len(result.classes))),
         ("Bins", str(result.reliability.n_bins)),
     ]
+    if not math.isnan(result.smooth_ece):
+        facts.append(("Smooth ECE, without bins", f"{result.smooth_ece:.4f}"))
     if result.ess < result.n:
         facts.append(("Effective sample size", f"{result.ess:.1f}"))
     if result.test is not None:

@@ -76,9 +76,14 @@ def smooth_ece(
         must = "a number from 0.001 to 10, or None"
         bandwidth = args.number(bandwidth, "bandwidth", must, low=0.001, high=10.0)
     rows = read_event(args, probs, labels, predicted, sample_weight, classes, event)
-    waves = residual_waves(rows)
     if bandwidth is not None:
-        return smoothed_error(waves, bandwidth)
+        return smoothed_error(residual_waves(rows), bandwidth)
+    return smooth_error_of(rows)
+
+
+def smooth_error_of(rows: Rows) -> float:
+    """Return the error of checked rows, with the bandwidth that equals it."""
+    waves = residual_waves(rows)
     return smoothed_error(waves, own_bandwidth(waves))
 
 

@@ -411,3 +411,18 @@ def test_calibrations_are_compared_on_class_1():
         logits[:200], labels[:200], logits[200:], labels[200:], event="class-1", n_rep=2
     )
     assert "frequency of class 1" in str(result) and "accuracy" not in str(result)
+
+
+@pytest.mark.parametrize("event", ["predicted", "class-1"])
+def test_the_smooth_error_is_that_of_the_metric(event):
+    rng = np.random.default_rng(8)
+    probs = rng.random(300)
+    labels = (rng.random(300) < probs**2).astype(int)
+    for weights in (None, rng.random(300)):
+        result = dfu.assess(
+            probs, labels, event=event, sample_weight=weights, n_sim=0, rng=0
+        )
+        found = metrics.smooth_ece(probs, labels, event=event, sample_weight=weights)
+        assert result.smooth_ece == found
+        assert f"{found:.4f}" in str(result)
+        assert "smooth_ece" not in result.metrics  # it has no interval
