@@ -24,8 +24,8 @@ from distfreeuq.calibration.probability_maps.venn_prediction import (
     venn_abers,
 )
 from distfreeuq.calibration.results import CalibrationResult
+from distfreeuq.calibration.scaled_bins.map_in_bins import scaling_binning
 from distfreeuq.calibration.scaled_bins.results import ScalingBinningResult
-from distfreeuq.calibration.scaled_bins.scaling_binning import scaling_binning
 from distfreeuq.calibration.temperature import TemperatureResult, temperature_scaling
 from distfreeuq.calibration.tied.class_bundling import ClassBundles, class_bundles
 from distfreeuq.calibration.vector import VectorResult, vector_scaling

@@ -10,9 +10,9 @@ import numpy as np
 from distfreeuq._base.array_types import BoolArray, FloatArray
 from distfreeuq.bounds import unchecked
 from distfreeuq.calibration.scaled_bins.guarantees import REFERENCE
+from distfreeuq.calibration.scaled_bins.map_in_bins import scaling_binning
 from distfreeuq.calibration.scaled_bins.output_bounds import outputs_of
 from distfreeuq.calibration.scaled_bins.results import ScalingBinningResult
-from distfreeuq.calibration.scaled_bins.scaling_binning import scaling_binning
 from distfreeuq.calibration.temperature import TemperatureResult
 from distfreeuq.references import CALIBRATION_IID, FITTED_ELSEWHERE
 from distfreeuq.theorems.binning.source_bins import (
@@ -25,7 +25,7 @@ from distfreeuq.theorems.binning.source_bins import (
     mean_square,
     simplex_rows,
 )
-from distfreeuq.theorems.draws.scaled_bin_designs import given_map, scaled_bin_designs
+from distfreeuq.theorems.draws.of_maps.atom_designs import given_map, scaled_bin_designs
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from distfreeuq._base.array_types import ArrayLike, BoolArray, FloatArray, FloatMatrix
-from distfreeuq.calibration.scaled_bins.scaling_binning import scaling_binning
+from distfreeuq.calibration.scaled_bins.map_in_bins import scaling_binning
 from distfreeuq.exceptions import DistFreeWarning
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.designs import Design

@@ -1,0 +1,1 @@
+"""Designs whose rows go through a fitted or given map first."""
