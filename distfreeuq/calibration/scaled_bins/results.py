@@ -64,9 +64,9 @@ class ScalingBinningResult(CalibrationResult):
     >>> fit
     <ScalingBinningResult temperature bins=5 n=3000 K=2>
     >>> fit.outputs.round(2), fit.radius.round(2)
-    (array([0.1 , 0.29, 0.48, 0.69, 0.9 ]), array([0.08, 0.1 , 0.11, 0.1 , 0.07]))
+    (array([0.11, 0.29, 0.47, 0.67, 0.88]), array([0.06, 0.11, 0.09, 0.08, 0.06]))
     >>> fit.predict([-2.0, 2.0]).round(2).tolist()
-    [[0.71, 0.29], [0.31, 0.69]]
+    [[0.71, 0.29], [0.33, 0.67]]
     """
 
     calibrator: str
