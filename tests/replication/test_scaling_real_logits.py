@@ -111,7 +111,7 @@ def test_exact_zeros_in_probabilities(data_folder):
 
 
 def test_dirichlet_scaling_equals_a_general_optimiser(data_folder):
-    """Against SciPy: dirichletcal of its authors does not build for this Python."""
+    """The same objective; beside its authors' package: test_other_calibrators.py."""
     logits, labels = read(data_folder, *LOGIT_FILES[3])
     ridge, n_classes = 0.01, 10
     z = special.log_softmax(logits.astype(np.float64), axis=1)
@@ -140,34 +140,6 @@ def test_dirichlet_scaling_equals_a_general_optimiser(data_folder):
     coef, bias = np.split(found.x.reshape(n_classes, n_classes + 1), [10], axis=1)
     other = special.softmax(z @ coef.T + bias.T, axis=1)
     np.testing.assert_allclose(fit.predict(logits), other, atol=2e-3)
-
-
-@pytest.mark.parametrize("one", [3, 8])
-def test_beta_calibration_equals_betacal(data_folder, one):
-    betacal = pytest.importorskip("betacal")
-    logits, labels = read(data_folder, *LOGIT_FILES[3])
-    probs = special.softmax(logits.astype(np.float64), axis=1)[:, one]
-    # betacal's own logarithms end at these
-    probs = np.clip(probs, 1e-9, 1.0 - 1e-9)
-    hits = (labels == one).astype(int)
-    theirs = betacal.BetaCalibration(parameters="abm").fit(probs.reshape(-1, 1), hits)
-    ours = dfu.beta_calibration(probs, hits).predict(probs)[:, 1]
-    np.testing.assert_allclose(ours, theirs.predict(probs), atol=1e-3)
-
-
-def test_venn_abers_equals_its_authors_package(data_folder):
-    package = pytest.importorskip("venn_abers")
-    logits, labels = read(data_folder, *LOGIT_FILES[3])
-    probs = special.softmax(logits.astype(np.float64), axis=1)[:, 3]
-    hits = (labels == 3).astype(int)
-    pairs = np.column_stack([1.0 - probs, probs])
-    theirs = package.VennAbers()
-    theirs.fit(pairs[:2500], hits[:2500])
-    merged, both = theirs.predict_proba(pairs[2500:])
-    fit = dfu.venn_abers(probs[:2500], hits[:2500])
-    np.testing.assert_allclose(fit.predict(probs[2500:]), merged, atol=1e-12)
-    found = fit.multiprobabilities(probs[2500:])[:, 1]
-    np.testing.assert_allclose(found, both, atol=1e-12)
 
 
 def test_the_bound_would_tie_all_temperatures(data_folder):
