@@ -88,7 +88,7 @@ def test_density_ratios():
     np.testing.assert_allclose(np.diff(found)[:, 0], width)
     for method in ("knn", "kmm"):
         other = dfu.density_ratio(source[:50], target[:50], method=method, rng=0)
-        with pytest.raises(dfu.InputError, match=r"'self' .* standard errors"):
+        with pytest.raises(dfu.InputError, match=r"'self' .* logistic regression"):
             other.confint()
 
 
