@@ -159,10 +159,6 @@ REFUSED = [
         "'method' .* 'logistic' where rows come in blocks",
     ),
     (lambda z, y: dfu.compare_calibrations(z, y), "'logits' .* an array in memory"),
-    (
-        lambda z, y: dfu.covariate_shift_calibration(z, y, source=z, target=z),
-        "'logits' .*Give density_ratio the blocks",
-    ),
     (lambda z, y: dfu.temperature_scaling(z, y[:5]), "'labels' .* of length 20000"),
 ]
 
