@@ -47,7 +47,7 @@ def venn_abers(n: int, n_classes: int) -> Job:
         name="Venn-Abers, fit + both probabilities",
         size={"n": n},
         ours=lambda: dfu.venn_abers(probs, hits).multiprobabilities(probs)[:, 1],
-        peers=peer("venn_abers", "venn-abers", package) if n <= 10_000 else {},
+        peers=peer("venn_abers", "venn-abers", package),
         reads=probs.nbytes,
         effort=0.2,
     )
