@@ -252,9 +252,13 @@ class Arguments:
         classes: Any = None,
         *,
         may_be_probs: bool = False,
+        may_mask: bool = False,
     ) -> tuple[FloatMatrix, Classes]:
-        """Return finite logits (n, K), and the classes of their columns."""
-        matrix = self._finite_matrix(value, parameter, "logits")
+        """Return finite logits (n, K), and the classes of their columns.
+
+        If they may mask classes, -inf is left where it is, but for whole rows.
+        """
+        matrix = self._finite_matrix(value, parameter, "logits", may_mask=may_mask)
         if matrix.shape[1] < 2:
             self.invalid(parameter, "of shape (n, K) with K >= 2", shape_of(matrix))
         if not may_be_probs:
@@ -305,6 +309,7 @@ class Arguments:
         what: str,
         *,
         vector_is_column: bool = False,
+        may_mask: bool = False,
     ) -> FloatMatrix:
         array = self.array(value, parameter, what)
         matrix = self._floats(array, parameter, what, value)
@@ -315,13 +320,32 @@ class Arguments:
                 parameter, "a matrix with one row per observation", shape_of(matrix)
             )
         row = _checks._first_bad_row(matrix, False, 0.0, threads_for(matrix.size))
-        if row >= 0:
+        if row >= 0 and may_mask:
+            self._refuse_beside_masked(matrix, parameter, what)
+        elif row >= 0:
             column = int(np.flatnonzero(~np.isfinite(matrix[row]))[0])
             got = f"{matrix[row, column]} at row {row}, column {column}"
             hint = likely_mistakes.MASKED if got.startswith("-inf") else ""
             hint = hint if what == "logits" else ""
             self.invalid(parameter, f"finite {what}", got, hint=hint)
         return matrix
+
+    def _refuse_beside_masked(
+        self, matrix: FloatMatrix, parameter: str, what: str
+    ) -> None:
+        """Refuse NaN and +inf, and rows all of whose classes are masked."""
+        there = np.isfinite(matrix)
+        bad = ~there & ~np.isneginf(matrix)
+        rows = np.flatnonzero(bad.any(axis=1))
+        if rows.size:
+            column = int(bad[rows[0]].argmax())
+            got = f"{matrix[rows[0], column]} at row {rows[0]}, column {column}"
+            must = f"finite {what}, or -inf for classes that are masked"
+            self.invalid(parameter, must, got)
+        rows = np.flatnonzero(~there.any(axis=1))
+        if rows.size:
+            must = f"{what} of which one in every row is finite"
+            self.invalid(parameter, must, f"-inf for all classes at row {rows[0]}")
 
     def _binary(self, vector: FloatArray, parameter: str) -> FloatMatrix:
         """Return (n, 2) from the probabilities of class 1."""

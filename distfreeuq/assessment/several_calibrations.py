@@ -38,11 +38,13 @@ from distfreeuq.calibration.calibrators import (
     AnyCalibrator,
     Calibrator,
     fit_calibrator,
+    may_mask,
     read_calibrator,
     takes_probs,
 )
 from distfreeuq.calibration.data import read_new_logits, read_rows_in_memory
 from distfreeuq.calibration.rows.calibration_rows import CalibrationRows, make_rows
+from distfreeuq.calibration.rows.masked_logits import check_labels_of_masked
 from distfreeuq.guarantees import NoGuarantee
 from distfreeuq.label_shift.results import LabelShiftResult, identified_weights
 from distfreeuq.metrics.bins import Bins, check_bins
@@ -143,8 +145,10 @@ def compare_calibrations(
     args = Arguments("compare_calibrations")
     instead = "Give arrays of a sample: maps are compared by fits to parts of the rows."
     refuse_blocks(args, {"logits": logits}, instead)
-    rows = read_rows_in_memory(args, logits, labels, None, classes)
-    target = _read_target(args, logits_target, labels_target, rows)
+    several = _read_calibrators(args, calibrators)
+    masks = all(map(may_mask, several.values()))
+    rows = read_rows_in_memory(args, logits, labels, None, classes, may_mask=masks)
+    target = _read_target(args, logits_target, labels_target, rows, masks)
     weights = _read_weights(args, sample_weight, label_weight, rows)
     if target is None and len(weights) != 1:
         must = "one set of weights where there are no target labels to test on"
@@ -160,7 +164,7 @@ def compare_calibrations(
         rows=rows,
         target=target,
         weights=weights,
-        calibrators=_read_calibrators(args, calibrators),
+        calibrators=several,
         sizes=_read_sizes(args, calibration_share, rows, target),
         n_bins=n_bins,
         how=how,
@@ -244,7 +248,7 @@ class _Study:
 
 
 def _read_target(
-    args: Arguments, logits: Any, labels: Any, rows: CalibrationRows
+    args: Arguments, logits: Any, labels: Any, rows: CalibrationRows, masks: bool
 ) -> _Labelled | None:
     if (logits is None) != (labels is None):
         missing, other = "logits_target", "labels_target"
@@ -253,10 +257,13 @@ def _read_target(
         args.invalid(missing, f"given together with '{other}'", "None")
     if logits is None:
         return None
-    matrix = read_new_logits(args, logits, rows.classes, "logits_target")
+    matrix = read_new_logits(
+        args, logits, rows.classes, "logits_target", may_mask=masks
+    )
     if matrix.shape[0] < 2:
         args.invalid("logits_target", "of at least 2 rows", f"shape {matrix.shape}")
     numbers = args.labels(labels, rows.classes, matrix.shape[0], "labels_target")
+    check_labels_of_masked(args, matrix, numbers, rows.classes, "labels_target")
     return _Labelled(matrix, numbers)
 
 

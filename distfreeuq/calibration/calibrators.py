@@ -85,6 +85,8 @@ class Calibrator:
         From rows and checked options to the result.
     takes_probs : bool
         Whether the rows hold probabilities rather than logits.
+    takes_masked : bool
+        Whether logits may be -inf, as those of classes that are masked.
     preset : mapping
         Options that came with it, in a ``functools.partial``.
     """
@@ -93,6 +95,7 @@ class Calibrator:
     read: Callable[..., Any]
     fit: Callable[[FitRows, Any], CalibrationResult]
     takes_probs: bool = False
+    takes_masked: bool = False
     preset: Mapping[str, Any] = field(default_factory=dict)
 
     def options(self, rows: FitRows, given: Mapping[str, Any]) -> Any:
@@ -105,12 +108,16 @@ class Calibrator:
 
 CALIBRATORS = {
     "temperature": Calibrator(
-        temperature_scaling, read_temperature_options, fit_temperature
+        temperature_scaling,
+        read_temperature_options,
+        fit_temperature,
+        takes_masked=True,
     ),
     "classwise-temperature": Calibrator(
         classwise_temperature_scaling,
         read_classwise_options,
         fit_classwise_temperatures,
+        takes_masked=True,
     ),
     "vector": Calibrator(vector_scaling, read_vector_options, fit_vector),
     "platt": Calibrator(platt_scaling, read_platt_options, fit_platt),
@@ -191,3 +198,26 @@ def fit_calibrator(
 def takes_probs(fit: CalibrationResult) -> bool:
     """Return whether a fitted map takes probabilities rather than logits."""
     return isinstance(getattr(fit, "pooled", fit), TAKES_PROBS)
+
+
+def may_mask(calibrator: AnyCalibrator | None) -> bool:
+    """Return whether logits may be -inf in a fit that makes of them what it takes.
+
+    Temperatures leave masked classes at zero, and so does the softmax that maps of
+    probabilities and bins (None) are given: zeros are to them what others are. But beta
+    calibration is of logarithms.
+    """
+    if calibrator is None:
+        return True
+    if not isinstance(calibrator, Calibrator):
+        return False
+    of_logs = calibrator.function is beta_calibration
+    return calibrator.takes_masked or (calibrator.takes_probs and not of_logs)
+
+
+def takes_masked(fit: CalibrationResult | BinningResult) -> bool:
+    """Return whether logits may be -inf for a fitted map, or their softmax taken."""
+    if isinstance(fit, BinningResult):
+        return True
+    of_logs = isinstance(getattr(fit, "pooled", fit), BetaResult)
+    return fit._has_temperatures or (takes_probs(fit) and not of_logs)

@@ -29,7 +29,6 @@ from distfreeuq.calibration.guarantees import (
 from distfreeuq.calibration.inverse_temperature import by_top
 from distfreeuq.calibration.losses.temperature_loss import LOSS_NAMES, scaled_softmax
 from distfreeuq.calibration.results import CalibrationResult, coefficients
-from distfreeuq.calibration.rows.calibration_rows import describe_rows
 from distfreeuq.calibration.rows.rows_in_blocks import FitRows
 from distfreeuq.calibration.shared_temperature import (
     AT_BOUND,
@@ -133,7 +132,7 @@ class ClasswiseTemperatureResult(CalibrationResult):
         Parameters
         ----------
         logits : array_like (n, K)
-            Columns as in the fit.
+            Columns as in the fit; -inf for classes that are masked.
 
         Notes
         -----
@@ -141,11 +140,10 @@ class ClasswiseTemperatureResult(CalibrationResult):
         several tie.
         """
         args = Arguments("ClasswiseTemperatureResult.predict")
-        return self._predict(read_new_logits(args, logits, self.classes))
+        return self._predict(read_new_logits(args, logits, self.classes, may_mask=True))
 
     def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
-        tops, _, _ = describe_rows(matrix)
-        return scaled_softmax(matrix, tops, tops, self.inverse_temperatures)
+        return scaled_softmax(matrix, None, self.inverse_temperatures)
 
     @property
     def _has_temperatures(self) -> bool:
@@ -195,7 +193,8 @@ def classwise_temperature_scaling(
     ----------
     logits : array_like (n, K), or (n,) for the log-odds of class 1
         A classifier's logits on rows that it was not fitted on. Rows of Dask or in
-        blocks are taken too, as by `temperature_scaling`.
+        blocks are taken too, and -inf for classes that are masked, as by
+        `temperature_scaling`.
     labels : array_like (n,)
         Integers 0..K-1, or names listed in `classes`. Left out where blocks have them.
     gamma : float, default inf
@@ -258,7 +257,8 @@ def classwise_temperature_scaling(
     array([1.45, 1.96, 3.44])
     """
     args = Arguments("classwise_temperature_scaling")
-    rows = read_rows(args, logits, labels, sample_weight, classes)
+    arrays = (logits, labels, sample_weight, classes)
+    rows = read_rows(args, *arrays, may_mask=True)
     options = read_classwise_options(
         args,
         rows,

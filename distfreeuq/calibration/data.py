@@ -29,6 +29,10 @@ from distfreeuq.calibration.rows.calibration_rows import (
     described,
     make_rows,
 )
+from distfreeuq.calibration.rows.masked_logits import (
+    check_labels_of_masked,
+    without_infinities,
+)
 from distfreeuq.calibration.rows.rows_in_blocks import FitRows, RowsInBlocks
 from distfreeuq.exceptions import IdentificationWarning
 
@@ -49,15 +53,19 @@ def read_rows(
     classes: ArrayLike | None,
     *,
     may_be_probs: bool = False,
+    may_mask: bool = False,
 ) -> FitRows:
     """Check the arguments that all calibrators of logits share."""
     given = {"logits": logits, "labels": labels, "sample_weight": sample_weight}
     blocks = read_blocks(args, given, again=True)
     if blocks is not None:
         names = blocks.classes(classes)
-        return rows_of_blocks(args, blocks, names, ReadBlock("logits", names, False))
+        read = ReadBlock("logits", names, False, may_mask)
+        return rows_of_blocks(args, blocks, names, read)
     arrays = (logits, labels, sample_weight, classes)
-    return read_rows_in_memory(args, *arrays, may_be_probs=may_be_probs)
+    return read_rows_in_memory(
+        args, *arrays, may_be_probs=may_be_probs, may_mask=may_mask
+    )
 
 
 def read_rows_in_memory(
@@ -68,9 +76,12 @@ def read_rows_in_memory(
     classes: ArrayLike | None,
     *,
     may_be_probs: bool = False,
+    may_mask: bool = False,
 ) -> CalibrationRows:
     """Check the same where rows are arrays."""
-    matrix, names = read_logits(args, logits, classes, may_be_probs=may_be_probs)
+    matrix, names = read_logits(
+        args, logits, classes, may_be_probs=may_be_probs, may_mask=may_mask
+    )
     return _in_memory(args, "logits", matrix, names, labels, sample_weight)
 
 
@@ -106,6 +117,7 @@ def _in_memory(
     if labels is None:
         args.invalid("labels", "given, one per row", "None")
     codes = args.labels(labels, names, n)
+    check_labels_of_masked(args, matrix, codes, names)
     return make_rows(matrix, codes, read_weights(args, sample_weight, n), names)
 
 
@@ -132,14 +144,17 @@ class ReadBlock:
     parameter: str
     classes: Classes
     are_probs: bool
+    may_mask: bool = False
 
     def __call__(self, block: Block) -> CalibrationRows:
         """Return the rows of a block, with weights as they are."""
         matrix = self.matrix(block)
         weights = block.weights()
+        labels = block.labels(self.classes)
+        check_labels_of_masked(block.args, matrix, labels, self.classes)
         return described(
             matrix,
-            block.labels(self.classes),
+            labels,
             np.ones(block.n) if weights is None else weights,
             self.classes,
         )
@@ -150,7 +165,12 @@ class ReadBlock:
             return block.probs(self.classes, self.parameter).checked()
         value = block[self.parameter]
         return read_new_logits(
-            block.args, value, self.classes, self.parameter, may_be_probs=True
+            block.args,
+            value,
+            self.classes,
+            self.parameter,
+            may_be_probs=True,
+            may_mask=self.may_mask,
         )
 
 
@@ -168,6 +188,7 @@ def read_grouped_rows(
     *,
     may_be_probs: bool,
     are_probs: bool,
+    may_mask: bool,
 ) -> tuple[FitRows, list[Hashable], str | Split | None]:
     """Return rows with their groups, the groups' names, and the rule for new rows."""
     rule = groups if isinstance(groups, str) or callable(groups) else None
@@ -176,7 +197,9 @@ def read_grouped_rows(
     blocks = read_blocks(args, given, again=True)
     if blocks is None:
         arrays = (logits, labels, sample_weight, classes)
-        rows = read_rows_in_memory(args, *arrays, may_be_probs=may_be_probs)
+        rows = read_rows_in_memory(
+            args, *arrays, may_be_probs=may_be_probs, may_mask=may_mask
+        )
         distinct, codes = split_rows(args, groups, logits, rows.logits, rows.classes)
         if are_probs:
             args.probs(rows.logits, "logits")
@@ -188,7 +211,7 @@ def read_grouped_rows(
         rule = None
     elif rule is None:
         args.invalid("groups", "given, one per row", "None")
-    read = ReadBlock("logits", blocks.classes(classes), are_probs)
+    read = ReadBlock("logits", blocks.classes(classes), are_probs, may_mask)
     found = blocks.map(_DistinctGroups(read, rule))
     names = in_order(list(dict.fromkeys(chain.from_iterable(found))))
     read_groups = _ReadGroups(read, rule, tuple(names))
@@ -266,13 +289,20 @@ def read_logits(
     classes: ArrayLike | None,
     *,
     may_be_probs: bool = False,
+    may_mask: bool = False,
 ) -> tuple[FloatMatrix, Classes]:
-    """Return checked logits (n, K) and classes; (n,) are log-odds of class 1."""
+    """Return checked logits (n, K) and classes; (n,) are log-odds of class 1.
+
+    If they may mask classes, numbers stand for -inf: see `masked_logits`.
+    """
     matrix, names = args.logits(
-        _two_columns(args, value, "logits"), classes=classes, may_be_probs=may_be_probs
+        _two_columns(args, value, "logits"),
+        classes=classes,
+        may_be_probs=may_be_probs,
+        may_mask=may_mask,
     )
     check_size(args, matrix, "logits")
-    return matrix, names
+    return without_infinities(matrix) if may_mask else matrix, names
 
 
 def read_new_logits(
@@ -282,17 +312,20 @@ def read_new_logits(
     parameter: str = "logits",
     *,
     may_be_probs: bool = False,
+    may_mask: bool = False,
 ) -> FloatMatrix:
     """Return checked logits for a fit with these classes."""
     two = _two_columns(args, value, parameter)
-    matrix, names = args.logits(two, parameter, may_be_probs=may_be_probs)
+    matrix, names = args.logits(
+        two, parameter, may_be_probs=may_be_probs, may_mask=may_mask
+    )
     check_size(args, matrix, parameter)
     if matrix.shape[1] != len(classes):
         must = f"of shape (n, {len(classes)}), as in the fit"
         args.invalid(parameter, must, f"shape {matrix.shape}")
     if not isinstance(names, range):
         class_labels.check_order(args, names, classes, parameter)
-    return matrix
+    return without_infinities(matrix) if may_mask else matrix
 
 
 def check_size(
@@ -304,11 +337,14 @@ def check_size(
 ) -> None:
     """Refuse logits that are too large for the arithmetic of a fit, or too small."""
     largest = float(max(matrix.max(initial=0.0), -matrix.min(initial=0.0)))
+    if np.isinf(largest):  # of masked classes: the others count
+        there = matrix[np.isfinite(matrix)]
+        largest = float(max(there.max(initial=0.0), -there.min(initial=0.0)))
     if 0.0 < largest < least:
         args.invalid(parameter, _of_at_least(least), _LARGEST.format(largest))
     if largest <= limit:
         return
-    row, column = np.argwhere(np.abs(matrix) > limit)[0]
+    row, column = np.argwhere(np.isfinite(matrix) & (np.abs(matrix) > limit))[0]
     got = f"{float(matrix[row, column]):g} at row {row}, column {column}"
     args.invalid(parameter, _of_at_most(limit), got)
 

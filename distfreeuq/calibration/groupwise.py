@@ -166,6 +166,7 @@ def groupwise_calibration(
         groups,
         may_be_probs=may_be_probs,
         are_probs=isinstance(chosen, Calibrator) and chosen.takes_probs,
+        may_mask=isinstance(chosen, Calibrator) and chosen.takes_masked,
     )
     counts, wrong = rows.parts.total(partial(_count_groups, n_groups=len(names)))
     checked: Any = options

@@ -41,7 +41,6 @@ from distfreeuq.calibration.probability_maps.binned_map import BinnedResult
 from distfreeuq.calibration.probability_maps.dirichlet_maps import DirichletResult
 from distfreeuq.calibration.probability_maps.venn_prediction import VennAbersResult
 from distfreeuq.calibration.results import CalibrationResult
-from distfreeuq.calibration.rows.calibration_rows import describe_rows
 from distfreeuq.calibration.temperature import TemperatureResult
 from distfreeuq.calibration.tied.class_bundling import ClassBundles
 from distfreeuq.calibration.tied.probabilities import shrink
@@ -170,7 +169,13 @@ class GroupwiseResult(CalibrationResult):
         `UnseenGroupWarning`.
         """
         args = Arguments("GroupwiseResult.predict")
-        matrix = read_new_logits(args, logits, self.classes, may_be_probs=True)
+        matrix = read_new_logits(
+            args,
+            logits,
+            self.classes,
+            may_be_probs=True,
+            may_mask=self._has_temperatures,
+        )
         if isinstance(self.pooled, OF_PROBABILITIES):
             matrix = args.new_probs(matrix, self.classes, "logits")
         return self._by_group(args, logits, matrix, groups)
@@ -290,9 +295,8 @@ def apply_maps(
     all_fits = [*fits, pooled]  # position -1 is the pooled one
     temperatures = [fit for fit in all_fits if isinstance(fit, TemperatureResult)]
     if len(temperatures) == len(all_fits):
-        tops, _, _ = describe_rows(matrix)
         alphas = np.array([fit.inverse_temperature for fit in temperatures])
-        return scaled_softmax(matrix, tops, maps % alphas.size, alphas)
+        return scaled_softmax(matrix, maps % alphas.size, alphas)
     probs = np.empty_like(matrix)
     for index in np.unique(maps):
         own = maps == index

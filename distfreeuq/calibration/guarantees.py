@@ -240,6 +240,11 @@ def _claim(
     reference: str,
 ) -> Guarantee:
     widest = at_most(_widest(rows, logit_range))
+    which = "the logits of any row"
+    never: tuple[str, ...] = ()
+    if rows.has_masked:
+        which += " that are not -inf"
+        never = ("no row's label is a class that is masked (-inf) there",)
     known = f"at most {widest}, which was measured on these rows and "
     known += "should be known in advance"
     if logit_range is not None:
@@ -254,7 +259,8 @@ def _claim(
         assumptions=(
             "these rows and new rows i.i.d.",
             FITTED_ELSEWHERE,
-            f"the logits of any row range over {known}",
+            f"{which} range over {known}",
+            *never,
         ),
     )
 
@@ -303,10 +309,17 @@ def _trivial(
 ) -> float:
     """Return the excess risk that the lowest alpha has at most, without any data.
 
-    Its probabilities are all but uniform, and its excess is at most its largest loss.
+    Its probabilities are all but uniform, and its excess is at most its largest loss,
+    in rows of whatever number of classes that are not masked.
     """
     widest = _widest(rows, logit_range)
-    return _largest_loss(loss, alpha_bounds[0] * widest, rows.n_classes)
+    # the likelihood's largest loss grows with the classes, the Brier score's need not
+    any_number = rows.has_masked and loss == "brier"
+    fewest = 2 if any_number else rows.n_classes
+    return max(
+        _largest_loss(loss, alpha_bounds[0] * widest, n_classes)
+        for n_classes in range(fewest, rows.n_classes + 1)
+    )
 
 
 def _largest_loss(loss: str, scaled_range: float, n_classes: int) -> float:

@@ -26,6 +26,7 @@ from distfreeuq.calibration.losses.temperature_loss import (
 )
 from distfreeuq.calibration.reliability_change import bin_sums
 from distfreeuq.calibration.rows.calibration_rows import CalibrationRows, weigh
+from distfreeuq.calibration.rows.masked_logits import ranges
 from distfreeuq.calibration.rows.rows_in_blocks import FitRows
 
 _LAST_STEP = 2e-7
@@ -250,8 +251,7 @@ class _CountInformative:
 
     def __call__(self, part: ScaledRows) -> FloatArray:
         own = np.flatnonzero(self.marked[part.groups] & (part.rows.weights > 0.0))
-        logits = part.rows.logits[own]
-        differ = logits.min(axis=1) < logits.max(axis=1)
+        differ = (ranges(part.rows.logits[own]) > 0.0).astype(np.float64)
         return weigh(part.groups[own], differ, self.marked.size)
 
 

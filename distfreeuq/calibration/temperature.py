@@ -30,7 +30,6 @@ from distfreeuq.calibration.losses.temperature_loss import (
     scaled_softmax,
 )
 from distfreeuq.calibration.results import CalibrationResult, coefficients
-from distfreeuq.calibration.rows.calibration_rows import describe_rows
 from distfreeuq.calibration.rows.rows_in_blocks import FitRows
 from distfreeuq.exceptions import FitAtBoundWarning
 
@@ -106,20 +105,19 @@ class TemperatureResult(CalibrationResult):
         Parameters
         ----------
         logits : array_like (n, K)
-            Columns as in the fit.
+            Columns as in the fit; -inf for classes that are masked.
 
         Notes
         -----
         The most likely class of every row stays the same, ties included.
         """
         args = Arguments("TemperatureResult.predict")
-        return self._predict(read_new_logits(args, logits, self.classes))
+        return self._predict(read_new_logits(args, logits, self.classes, may_mask=True))
 
     def _predict(self, matrix: FloatMatrix) -> FloatMatrix:
-        tops, _, _ = describe_rows(matrix)
         one_group = np.zeros(matrix.shape[0], dtype=np.int64)
         alpha = np.array([self.inverse_temperature], dtype=np.float64)
-        return scaled_softmax(matrix, tops, one_group, alpha)
+        return scaled_softmax(matrix, one_group, alpha)
 
     @property
     def _has_temperatures(self) -> bool:
@@ -166,7 +164,9 @@ def temperature_scaling(
     ----------
     logits : array_like (n, K), or (n,) for the log-odds of class 1
         A classifier's logits on rows that it was not fitted on. For probabilities, see
-        `to_logits`. Rows of Dask or in blocks are taken too: see Notes.
+        `to_logits`. Rows of Dask or in blocks are taken too: see Notes. -inf masks a
+        class in a row: its probability is zero at every temperature, the row's loss and
+        range are those of the others, and no row may be labelled so.
     labels : array_like (n,)
         Integers 0..K-1, or names listed in `classes`. Left out where blocks have them.
     sample_weight : array_like (n,), optional
@@ -240,7 +240,8 @@ def temperature_scaling(
     <TemperatureResult T=2.902 nll n=2000 K=3>
     """
     args = Arguments("temperature_scaling")
-    rows = read_rows(args, logits, labels, sample_weight, classes)
+    arrays = (logits, labels, sample_weight, classes)
+    rows = read_rows(args, *arrays, may_mask=True)
     options = read_temperature_options(
         args, rows, loss=loss, bounds=bounds, delta=delta, logit_range=logit_range
     )

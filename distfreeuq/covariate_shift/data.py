@@ -21,6 +21,7 @@ from distfreeuq._base.arrays import describe, listed
 from distfreeuq._base.keyword_options import complete_options
 from distfreeuq._base.random_streams import stream
 from distfreeuq.calibration.data import read_logits
+from distfreeuq.calibration.rows.masked_logits import check_labels_of_masked
 from distfreeuq.density_ratios.data import (
     Samples,
     read_labels,
@@ -98,6 +99,8 @@ def read_shifted_rows(
     source: ArrayLike | None,
     target: ArrayLike | None,
     classes: ArrayLike | None,
+    *,
+    may_mask: bool = False,
 ) -> ShiftedRows:
     """Check those of the arguments that are given."""
     if labels is None:
@@ -108,10 +111,11 @@ def read_shifted_rows(
     elif source is not None:
         rows = args.features(source, "source")
     if logits is not None:
-        matrix, names = read_logits(args, logits, classes)
+        matrix, names = read_logits(args, logits, classes, may_mask=may_mask)
         if matrix.shape[0] == 0:
             args.invalid("logits", "of at least one row", "no rows")
         codes = args.labels(labels, names, matrix.shape[0])
+        check_labels_of_masked(args, matrix, codes, names)
     elif rows is not None:
         matrix = None
         names, codes = read_labels(args, labels, classes, rows.shape[0])

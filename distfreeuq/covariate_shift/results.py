@@ -25,7 +25,7 @@ from distfreeuq._base.stored_state import (
 from distfreeuq._numerics.row_blocks import lazy
 from distfreeuq._numerics.sample_weights import effective_sample_size, largest_share
 from distfreeuq.binning.results import BinningResult
-from distfreeuq.calibration.calibrators import takes_probs
+from distfreeuq.calibration.calibrators import takes_masked, takes_probs
 from distfreeuq.calibration.data import read_new_logits
 from distfreeuq.calibration.groupwise_results import GroupwiseResult
 from distfreeuq.calibration.results import CalibrationResult
@@ -197,7 +197,8 @@ class CovariateShiftCalibrationResult(Result):
         """
         args = Arguments("CovariateShiftCalibrationResult.predict")
         if self.feature_map is None:
-            logits = read_new_logits(args, x, self.classes, "x")
+            masks = takes_masked(self.calibration)
+            logits = read_new_logits(args, x, self.classes, "x", may_mask=masks)
         else:
             assert self.features is not None
             rows = read_new_rows(args, x, "x", self.features)

@@ -22,7 +22,7 @@ from distfreeuq._numerics.row_blocks import (
     read_blocks,
     values_of_block,
 )
-from distfreeuq.calibration.calibrators import Calibrator
+from distfreeuq.calibration.calibrators import Calibrator, may_mask
 from distfreeuq.calibration.data import ReadBlock, rows_of_blocks
 from distfreeuq.calibration.results import CalibrationResult
 from distfreeuq.calibration.rows.calibration_rows import CalibrationRows, described
@@ -90,7 +90,9 @@ def fit_to_blocks(
             source = _SourceOf(args, logits)
     weights = _weigh(args, source, target, ratio, ratio_options, rng)
     if not is_in_blocks(logits) and not is_in_blocks(labels):
-        rows = read_shifted_rows(args, logits, labels, None, None, classes)
+        masks = may_mask(request.calibrator)
+        arrays = (logits, labels, None, None)
+        rows = read_shifted_rows(args, *arrays, classes, may_mask=masks)
         if weights.source is not None and weights.source.size != rows.codes.size:
             must = f"of {rows.codes.size} rows, one for each label"
             args.invalid("source", must, f"{weights.source.size} rows")
@@ -185,7 +187,7 @@ def _fit(
         hint = "Give arrays of a sample, which others need."
         args.invalid("calibrator", must, repr(request.name), hint=hint)
     names = blocks.classes(classes)
-    read = ReadBlock("logits", names, False)
+    read = ReadBlock("logits", names, False, may_mask(chosen))
     make = After(_as_probabilities, read) if chosen.takes_probs else read
     rows = rows_of_blocks(args, blocks, names, make)
     n = rows.n

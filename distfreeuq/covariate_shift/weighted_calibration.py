@@ -7,6 +7,7 @@ from typing import Any
 
 from distfreeuq._base.arguments import Arguments
 from distfreeuq._base.array_types import ArrayLike, RandomState
+from distfreeuq.calibration.calibrators import may_mask
 from distfreeuq.covariate_shift.data import (
     learn_features,
     read_shifted_rows,
@@ -170,7 +171,8 @@ def covariate_shift_calibration(
     )
     if in_blocks is not None:
         return in_blocks
-    rows = read_shifted_rows(args, logits, labels, source, target, classes)
+    masks = may_mask(request.calibrator)
+    rows = read_shifted_rows(args, *arrays, classes, may_mask=masks)
     learnt = learn_features(
         args, rows, feature_learning, ratio, map_share, rng, progress
     )

@@ -98,7 +98,7 @@ class Sample:
         return self.np.dirichlet(np.ones(K), n)
 
     def logits(self, n: int) -> Array:
-        """Return finite logits (n, K)."""
+        """Return logits (n, K): finite, or some -inf if the case is not an easy one."""
         scale = 3.0
         if self.spirit != VALID:
             scale = self.r.choice((0.0, 1e-300, 1e-3, 1.0, 1.0, 3.0, 30.0, 1e3, 1e8))
@@ -107,6 +107,8 @@ class Sample:
             return np.round(rows)
         if self.spirit != VALID and self.r.random() < 0.05:
             rows *= self.r.choice((1e20, 1e100, 1e150, 1e200, 1e300))
+        if self.spirit != VALID and self.r.random() < 0.15:  # classes are masked
+            rows[self.np.random((n, self.K)) < self.r.choice((0.02, 0.3))] = -np.inf
         return rows
 
     def labels(self, n: int) -> Array:

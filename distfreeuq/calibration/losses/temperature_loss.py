@@ -8,7 +8,8 @@ from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, Int
 from distfreeuq._kernels import _softmax
 from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import count_blocks
-from distfreeuq.calibration.rows.calibration_rows import CalibrationRows
+from distfreeuq.calibration.rows.calibration_rows import CalibrationRows, describe_rows
+from distfreeuq.calibration.rows.masked_logits import set_masked, set_nothing
 
 LOSS_NAMES = {"nll": "NLL", "brier": "Brier score"}
 
@@ -48,7 +49,8 @@ def temperature_sums(
         blocks,
         threads_for(rows.logits.size),
     )
-    return np.asarray(blocks.sum(axis=0))
+    sums: FloatMatrix = np.asarray(blocks.sum(axis=0))
+    return set_nothing(sums) if rows.has_masked else sums
 
 
 def brier_slopes(
@@ -71,15 +73,23 @@ def brier_slopes(
         blocks,
         threads_for(rows.logits.size),
     )
-    return np.asarray(blocks.sum(axis=0))
+    slopes: FloatMatrix = np.asarray(blocks.sum(axis=0))
+    if rows.has_masked:
+        set_nothing(slopes)
+    return slopes
 
 
 def scaled_softmax(
-    logits: FloatMatrix, tops: IntArray, groups: IntArray, alphas: FloatArray
+    logits: FloatMatrix, groups: IntArray | None, alphas: FloatArray
 ) -> FloatMatrix:
-    """Return softmax(alpha * logits), alpha by the row's group; decisions are kept."""
+    """Return softmax(alpha * logits), alpha by the row's group; decisions are kept.
+
+    The group is the column of the largest logit where none are given.
+    """
+    tops, widest, _ = describe_rows(logits)
+    groups = tops if groups is None else groups
     probs = np.empty_like(logits)
     scratch = np.empty((count_blocks(logits), logits.shape[1]))
     threads = threads_for(logits.size)
     _softmax._scale_softmax(logits, tops, groups, alphas, scratch, probs, threads)
-    return probs
+    return set_masked(probs, logits, widest)

@@ -20,6 +20,7 @@ from distfreeuq._kernels.threads import threads_for
 from distfreeuq._numerics.blocks import count_blocks
 from distfreeuq._numerics.passes.row_parts import OnePart
 from distfreeuq._numerics.sample_weights import effective_sample_size
+from distfreeuq.calibration.rows.masked_logits import describe_masked, spans_masked
 
 _T = TypeVar("_T")
 
@@ -43,6 +44,8 @@ class CalibrationRows:
         Largest max - min of a row.
     logit_norm : float
         Largest Euclidean distance of a row from its mean.
+    has_masked : bool
+        Whether a class of some row is masked. Range and norm are those of the others.
     groups : ndarray (n,) or None
         The group of each row, where rows are calibrated by groups.
     """
@@ -55,6 +58,7 @@ class CalibrationRows:
     logit_range: float
     logit_norm: float
     groups: IntArray | None = None
+    has_masked: bool = False
 
     @property
     def parts(self) -> OnePart[CalibrationRows]:
@@ -168,6 +172,9 @@ def described(
 ) -> CalibrationRows:
     """Return rows with these weights as they are."""
     tops, logit_range, logit_norm = describe_rows(logits)
+    has_masked = spans_masked(logit_range)
+    if has_masked:
+        logit_range, logit_norm = describe_masked(logits)
     return CalibrationRows(
         logits=logits,
         labels=labels,
@@ -177,6 +184,7 @@ def described(
         logit_range=logit_range,
         logit_norm=logit_norm,
         groups=groups,
+        has_masked=has_masked,
     )
 
 
@@ -187,7 +195,10 @@ def weigh(codes: IntArray, weights: FloatArray, n_codes: int) -> FloatArray:
 
 
 def describe_rows(logits: FloatMatrix) -> tuple[IntArray, float, float]:
-    """Return the largest column of each row, and the widest range and longest norm."""
+    """Return the largest column of each row, and the widest range and longest norm.
+
+    Of the numbers that are there, those in place of -inf among them.
+    """
     tops = np.empty(logits.shape[0], dtype=np.int64)
     extremes = np.zeros((count_blocks(logits), 2))
     _softmax._find_tops(logits, tops, extremes, threads_for(logits.size))

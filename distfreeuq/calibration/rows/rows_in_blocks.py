@@ -43,6 +43,7 @@ class RowsInBlocks:
     is_weighted : bool
     label_counts, label_weights, top_counts : ndarray (K,)
     logit_range, logit_norm, largest_logit : float
+    has_masked : bool
     """
 
     parts: BlockParts[CalibrationRows]
@@ -58,6 +59,7 @@ class RowsInBlocks:
     logit_range: float
     logit_norm: float
     largest_logit: float
+    has_masked: bool
 
     @classmethod
     def of(cls, parts: BlockParts[CalibrationRows], classes: Classes) -> RowsInBlocks:
@@ -84,6 +86,7 @@ class RowsInBlocks:
             logit_range=max(one.logit_range for one in facts),
             logit_norm=max(one.logit_norm for one in facts),
             largest_logit=max(one.largest_logit for one in facts),
+            has_masked=any(one.has_masked for one in facts),
         )
 
     @property
@@ -130,6 +133,7 @@ class RowsInBlocks:
             classes=self.classes,
             logit_range=self.logit_range,
             logit_norm=self.logit_norm,
+            has_masked=self.has_masked,
         )
 
 
@@ -152,6 +156,7 @@ class _Facts(NamedTuple):
     logit_range: float
     logit_norm: float
     largest_logit: float
+    has_masked: bool
 
 
 def _describe(number: int, rows: CalibrationRows) -> _Facts:
@@ -171,6 +176,7 @@ def _describe(number: int, rows: CalibrationRows) -> _Facts:
         logit_range=rows.logit_range,
         logit_norm=rows.logit_norm,
         largest_logit=rows.largest_logit,
+        has_masked=rows.has_masked,
     )
 
 

@@ -139,7 +139,8 @@ def scaling_binning(
     of_probs = isinstance(chosen, Calibrator) and chosen.takes_probs
     may_be_probs = of_probs or not isinstance(chosen, Calibrator)
     arrays = (logits, labels, sample_weight, classes)
-    rows = read_rows_in_memory(args, *arrays, may_be_probs=may_be_probs)
+    masks = isinstance(chosen, Calibrator) and chosen.takes_masked
+    rows = read_rows_in_memory(args, *arrays, may_be_probs=may_be_probs, may_mask=masks)
     if of_probs:
         args.probs(rows.logits, "logits")
     weights = read_weights(args, sample_weight, rows.n)

@@ -163,7 +163,10 @@ class ScalingBinningResult(CalibrationResult):
         args = Arguments(f"ScalingBinningResult.{method}")
         if takes_probs(self.scaling):
             return args.new_probs(logits, self.classes, "logits")
-        return read_new_logits(args, logits, self.classes, may_be_probs=True)
+        masks = self.scaling._has_temperatures
+        return read_new_logits(
+            args, logits, self.classes, may_be_probs=True, may_mask=masks
+        )
 
     def confint(self, alpha: float | None = None) -> FloatMatrix:
         """Intervals of the labels' frequencies in all bins at once, shape (M, 2).

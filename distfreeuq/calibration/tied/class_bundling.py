@@ -78,7 +78,9 @@ class ClassBundles:
     def __call__(self, logits: ArrayLike) -> IntArray:
         """Return the bundle of each row's predicted class, shape (n,)."""
         args = Arguments("ClassBundles")
-        matrix = read_new_logits(args, logits, self.classes, may_be_probs=True)
+        matrix = read_new_logits(
+            args, logits, self.classes, may_be_probs=True, may_mask=True
+        )
         return np.asarray(self.bundle[describe_rows(matrix)[0]])
 
     def to_frame(self) -> pd.DataFrame:

@@ -276,7 +276,8 @@ def _numbers(table: FileTable, name: str, options: ColumnOptions) -> Any:
             ],
             dtype=np.float64,
         )
-    bad = np.flatnonzero(~np.isfinite(values))
+    masked = np.isneginf(values) & options.logits
+    bad = np.flatnonzero(~(np.isfinite(values) | masked))
     if bad.size:
         where = f"{values[bad[0]]} in data row {bad[0] + 1}"
         table.invalid(f"have finite numbers in the column {name!r}", where)
@@ -352,8 +353,10 @@ def _softmax(table: FileTable, matrix: FloatMatrix) -> FloatMatrix:
     sums = matrix.sum(axis=1, dtype=np.float64)
     if (matrix >= 0.0).all() and (np.abs(sums - 1.0) < _ROUNDED).all():
         table.invalid("have logits where --logits is given", "probabilities")
-    if not np.isfinite(matrix).all():
-        table.invalid("have finite logits", "others")
+    if (np.isnan(matrix) | np.isposinf(matrix)).any():
+        table.invalid("have finite logits, or -inf for masked classes", "others")
+    if np.isneginf(matrix.max(axis=1)).any():
+        table.invalid("have a finite logit in every row", "a row of -inf alone")
     shifted = matrix.astype(np.float64) - matrix.max(axis=1, keepdims=True)
     powers = np.exp(shifted)
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))

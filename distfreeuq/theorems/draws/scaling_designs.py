@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix
+from distfreeuq._base.array_types import BoolArray, FloatMatrix
 from distfreeuq.calibration.classwise_temperature import classwise_temperature_scaling
 from distfreeuq.calibration.temperature import temperature_scaling
 from distfreeuq.exceptions import DistFreeWarning
@@ -26,8 +26,8 @@ def losses(logits: FloatMatrix, alpha: float, loss: str) -> FloatMatrix:
     scaled = alpha * logits
     scaled = scaled - scaled.max(axis=1, keepdims=True)
     logs = scaled - np.log(np.exp(scaled).sum(axis=1, keepdims=True))
-    if loss == "nll":
-        return np.asarray(-logs)
+    if loss == "nll":  # no row has the label of a masked class
+        return np.where(np.isneginf(logits), 0.0, -logs)
     probs = np.exp(logs)
     return np.asarray((probs**2).sum(axis=1, keepdims=True) - 2.0 * probs + 1.0)
 
@@ -60,10 +60,12 @@ def stated_draw(
 ) -> dict[str, BoolArray]:
     """Ask whether the excess risk exceeds what the fit states; or says nothing, `none`.
 
-    The range of logits is declared. Broken: a `factor` of the bound below one.
+    The range of logits is declared, of those that are not -inf. Broken: a `factor` of
+    the bound below one.
     """
     size, k = joint.shape
-    declared = float(np.ptp(logits, axis=1).max())
+    least = np.where(np.isneginf(logits), np.inf, logits).min(axis=1)
+    declared = float((logits.max(axis=1) - least).max())
     tops = logits.argmax(axis=1)
     fit: Any = classwise_temperature_scaling if by_class else temperature_scaling
     options: dict[str, Any] = {"loss": loss, "bounds": ALPHAS, "delta": delta}
@@ -95,21 +97,32 @@ def stated_draw(
     return {"excess above what is stated": exceeded}
 
 
+def with_masked(
+    generator: np.random.Generator, logits: FloatMatrix, joint: FloatMatrix
+) -> tuple[FloatMatrix, FloatMatrix]:
+    """Return the same with some classes masked, which are then nobody's label."""
+    masked = generator.random(logits.shape) < 0.4
+    masked[np.arange(len(logits)), joint.argmax(axis=1)] = False
+    left = np.where(masked, 0.0, joint)
+    return np.where(masked, -np.inf, logits), left / left.sum()
+
+
 def excess_designs(
     generator: np.random.Generator, *, by_class: bool = False, factor: float = 1.0
 ) -> Design:
     """Return few rows of logits whose labels are anything, wrong ones included."""
     k, size = int(generator.integers(2, 4)), int(generator.integers(1, 5))
     scale = float(10.0 ** generator.uniform(-1.0, 0.7))
-    logits = scale * generator.random((size, k))
-    joint: FloatArray = generator.dirichlet(
-        np.full(size * k, float(generator.choice([0.2, 1.0])))
-    )
+    logits: FloatMatrix = scale * generator.random((size, k))
+    shares = np.full(size * k, float(generator.choice([0.2, 1.0])))
+    joint: FloatMatrix = generator.dirichlet(shares).reshape(size, k)
+    if generator.random() < 0.3:
+        logits, joint = with_masked(generator, logits, joint)
     settings: dict[str, Any] = {
         "n": int(10.0 ** generator.uniform(1.3, 3.3)),
         "loss": str(generator.choice(["brier", "nll"])),
         "logits": logits,
-        "joint": joint.reshape(size, k),
+        "joint": joint,
         "by_class": by_class,
         "delta": float(generator.choice([0.05, 0.3, 0.8])),
     }

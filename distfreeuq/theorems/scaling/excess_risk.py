@@ -19,7 +19,11 @@ from distfreeuq._base.array_types import BoolArray, FloatArray, FloatMatrix, Int
 from distfreeuq.calibration.classwise_temperature import classwise_temperature_scaling
 from distfreeuq.calibration.temperature import temperature_scaling
 from distfreeuq.references import FITTED_ELSEWHERE, ZHAO_2020
-from distfreeuq.theorems.draws.scaling_designs import excess_designs, stated_draw
+from distfreeuq.theorems.draws.scaling_designs import (
+    excess_designs,
+    stated_draw,
+    with_masked,
+)
 from distfreeuq.theorems.engine.claims import Claim
 from distfreeuq.theorems.engine.experiment import Experiment, Theorem
 
@@ -174,17 +178,25 @@ def stated(
     n: int,
     loss: str,
     by_class: bool = False,
+    masked: bool = False,
     factor: float = 1.0,
 ) -> dict[str, BoolArray]:
-    """Ask whether what fits to n rows state is exceeded, on the population's rows."""
+    """Ask whether what fits to n rows state is exceeded, on the population's rows.
+
+    Masked: with -inf as the logit of some classes.
+    """
     pop = population()
+    logits = 0.5 * pop.logits[::N_CLASSES]
+    joint = pop.masses.reshape(-1, N_CLASSES)
+    if masked:
+        logits, joint = with_masked(np.random.default_rng(1), logits, joint)
     return stated_draw(
         generator,
         n_draws,
         n=n,
         loss=loss,
-        logits=0.5 * pop.logits[::N_CLASSES],
-        joint=pop.masses.reshape(-1, N_CLASSES),
+        logits=logits,
+        joint=joint,
         by_class=by_class,
         delta=DELTA,
         factor=factor,
@@ -273,6 +285,12 @@ EXCESS_RISK = Theorem(
             )
             for loss, n in (("brier", 400), ("nll", 3000))
         ),
+        Experiment(
+            "public: what is stated, masked classes, brier, n = 400",
+            partial(stated, n=400, loss="brier", masked=True),
+            STATED,
+            batch=50,
+        ),
         *(
             Experiment(
                 f"{words}, {loss.upper() if loss == 'nll' else 'Brier'}, n = {n}",
@@ -297,6 +315,12 @@ EXCESS_RISK = Theorem(
         Experiment(
             "public: a thousandth of what is stated",
             partial(stated, n=3000, loss="nll", factor=1e-3),
+            STATED,
+            batch=50,
+        ),
+        Experiment(
+            "public: a thousandth of what is stated, masked classes",
+            partial(stated, n=400, loss="brier", masked=True, factor=1e-3),
             STATED,
             batch=50,
         ),

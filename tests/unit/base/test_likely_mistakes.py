@@ -228,13 +228,15 @@ def test_masked_classes_have_a_remedy_that_fits_the_others():
     rows = np.flatnonzero(LABELS != 2)[::2]
     masked[rows, 2] = -np.inf
     with pytest.raises(dfu.InputError, match="classes that are masked"):
-        dfu.temperature_scaling(masked, LABELS)
+        dfu.vector_scaling(masked, LABELS)
     floored = np.maximum(masked, masked.max(axis=1, keepdims=True) - 100)
     fits = [
         dfu.temperature_scaling(np.maximum(floored, floor), LABELS).temperature
         for floor in (-np.inf, -60)
     ]
     assert fits[0] == pytest.approx(fits[1], rel=1e-6)
+    exact = dfu.temperature_scaling(masked, LABELS).temperature
+    assert exact == pytest.approx(fits[0], rel=1e-6)
     with pytest.raises(dfu.InputError) as refused:
         dfu.density_ratio([[-np.inf]] * 9, [[1.0]] * 9)
     assert "masked" not in str(refused.value)

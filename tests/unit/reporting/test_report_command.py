@@ -173,6 +173,24 @@ def test_logits(folder, capsys):
     assert "Got probabilities instead" in refused(capsys, "--logits")
 
 
+def test_logits_of_masked_classes(folder, capsys):
+    source, target = frames()
+    numbers = [f"prob_{name}" for name in NAMES]
+    for name, frame in (("source", source), ("target", target)):
+        frame[numbers] = np.log(frame[numbers]) + 3.0
+        frame.loc[frame.label != "owl", "prob_owl"] = -np.inf
+        frame.to_csv(f"masked-{name}.csv", index=False)
+    files = {"source": "masked-source.csv", "target": "masked-target.csv"}
+    told = refused(capsys, **files)
+    assert "finite numbers in the column 'prob_owl'" in told
+    assert run("--logits", **files) == 0
+    for value, expected in ((-np.inf, "a finite logit in every row"), (np.inf, "inf")):
+        source.loc[3, numbers] = value
+        source.to_csv("masked-source.csv", index=False)
+        told = refused(capsys, "--logits", **files)
+        assert "have" in told and expected in told
+
+
 def test_one_column_is_of_class_one_or_of_the_label_named(folder, capsys):
     source, target = frames()
     one = pd.DataFrame({"p": source["prob_cat"], "label": (source.label == "cat") * 1})
