@@ -117,8 +117,10 @@ def _in_memory(
     if labels is None:
         args.invalid("labels", "given, one per row", "None")
     codes = args.labels(labels, names, n)
-    check_labels_of_masked(args, matrix, codes, names)
-    return make_rows(matrix, codes, read_weights(args, sample_weight, n), names)
+    rows = make_rows(matrix, codes, read_weights(args, sample_weight, n), names)
+    if rows.has_masked:
+        check_labels_of_masked(args, matrix, codes, names)
+    return rows
 
 
 def rows_of_blocks(
@@ -150,14 +152,15 @@ class ReadBlock:
         """Return the rows of a block, with weights as they are."""
         matrix = self.matrix(block)
         weights = block.weights()
-        labels = block.labels(self.classes)
-        check_labels_of_masked(block.args, matrix, labels, self.classes)
-        return described(
+        rows = described(
             matrix,
-            labels,
+            block.labels(self.classes),
             np.ones(block.n) if weights is None else weights,
             self.classes,
         )
+        if rows.has_masked:
+            check_labels_of_masked(block.args, matrix, rows.labels, self.classes)
+        return rows
 
     def matrix(self, block: Block) -> FloatMatrix:
         """Return the logits of a block, or the probabilities."""

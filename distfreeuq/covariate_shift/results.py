@@ -29,6 +29,7 @@ from distfreeuq.calibration.calibrators import takes_masked, takes_probs
 from distfreeuq.calibration.data import read_new_logits
 from distfreeuq.calibration.groupwise_results import GroupwiseResult
 from distfreeuq.calibration.results import CalibrationResult
+from distfreeuq.calibration.rows.masked_logits import with_infinities
 from distfreeuq.covariate_shift.bound_estimate import BoundEstimate
 from distfreeuq.covariate_shift.data import WeightsFrom
 from distfreeuq.density_ratios.data import read_new_rows
@@ -205,7 +206,8 @@ class CovariateShiftCalibrationResult(Result):
             logits = self.feature_map.network.logits(rows)
         inputs = calibrator_input(self.calibration, logits)
         if isinstance(self.calibration, GroupwiseResult):
-            return self.calibration._by_group(args, inputs, inputs, groups)
+            shown = with_infinities(inputs)
+            return self.calibration._by_group(args, shown, inputs, groups)
         if groups is not None:
             args.invalid("groups", "None: the calibrator has no groups", "an array")
         return self.calibration._predict(inputs)

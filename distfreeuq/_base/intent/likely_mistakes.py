@@ -25,8 +25,9 @@ TEXTS = "pandas.get_dummies(frame, dtype=float) makes numbers of texts and categ
 DATES = "Dates as numbers: (dates - dates.min()).dt.days, or dates.dt.month."
 MASKED = (
     "Temperature scaling (by class and by group too) takes -inf for classes that are "
-    "masked. Here it is refused: a scale or a bias could bring them back. Such logits "
-    "can be floored: numpy.maximum(logits, logits.max(axis=1, keepdims=True) - 100)."
+    "masked; where classes have a scale or a bias of their own, these could bring them "
+    "back. Such logits can be floored: "
+    "numpy.maximum(logits, logits.max(axis=1, keepdims=True) - 100)."
 )
 PERCENT = "If these are percentages, divide them by 100."
 INPUTS = "If these are a classifier's inputs, give its predict_proba of them."

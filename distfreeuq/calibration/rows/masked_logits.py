@@ -37,6 +37,13 @@ def without_infinities(matrix: FloatMatrix) -> FloatMatrix:
     return np.where(np.isneginf(matrix), matrix.dtype.type(_STAND_IN), matrix)
 
 
+def with_infinities(logits: FloatMatrix) -> FloatMatrix:
+    """Return logits as they were before: what is a user's own sees -inf."""
+    if logits.min(initial=0.0) >= _LOWEST:
+        return logits
+    return np.where(is_masked(logits), logits.dtype.type(-np.inf), logits)
+
+
 def is_masked(logits: FloatMatrix) -> BoolArray:
     """Return which entries stand for -inf."""
     return np.asarray(logits < _LOWEST)

@@ -1,6 +1,8 @@
 """-inf as the logit of a masked class: what is said of it, where it is refused."""
 
+import functools
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -8,6 +10,8 @@ from scipy import special
 
 import distfreeuq as dfu
 from distfreeuq.calibration.guarantees import _largest_loss
+from distfreeuq.calibration.rows.calibration_rows import make_rows
+from distfreeuq.calibration.rows.masked_logits import without_infinities
 
 N, K = 240, 4
 RNG = np.random.default_rng(5)
@@ -126,7 +130,7 @@ def test_rows_of_one_class_tell_nothing():
 def test_what_could_bring_them_back_refuses_with_a_remedy(function):
     told = message(function, MASKED, LABELS)
     assert "Temperature scaling (by class and by group too) takes -inf" in told
-    assert "a scale or a bias could bring them back" in told
+    assert "a scale or a bias of their own, these could bring them back" in told
     assert "numpy.maximum(logits, logits.max(axis=1, keepdims=True) - 100)" in told
     fit = function(LOGITS, LABELS)
     assert "bring them back" in message(fit.predict, MASKED)
@@ -192,3 +196,54 @@ def test_covariate_shift_refuses_what_could_bring_them_back(name):
         rng=0,
     )
     assert "bring them back" in told
+
+
+def test_covariate_shift_by_groups_tells_them_from_the_logits_as_given():
+    """A rule for groups sees -inf, and so do bundles of classes."""
+    rng = np.random.default_rng(0)
+    source, target = rng.normal(size=(N, 2)), rng.normal(size=(50, 2))
+    seen = []
+
+    def rule(logits):
+        seen.append(np.asarray(logits).min())
+        return np.asarray(logits).argmax(axis=1) % 2
+
+    bundles = dfu.class_bundles(special.softmax(LOGITS, axis=1), LABELS)
+    for groups in (rule, bundles):
+        by_group = functools.partial(
+            dfu.groupwise_calibration, "temperature", groups=groups
+        )
+        fit = dfu.covariate_shift_calibration(
+            LOGITS, LABELS, source, target, calibrator=by_group, rng=0
+        )
+        assert (fit.predict(MASKED)[MASK] == 0.0).all()
+    assert seen[-1] == -np.inf
+
+
+def test_rows_are_described_by_the_classes_that_are_left():
+    rows = make_rows(without_infinities(MASKED), LABELS, None, range(K))
+    assert rows.has_masked
+    assert rows.logit_range == pytest.approx(max(RANGES), rel=1e-15)
+    left = [row[row > -np.inf] for row in MASKED]
+    longest = max(np.linalg.norm(row - row.mean()) for row in left)
+    assert rows.logit_norm == pytest.approx(longest, rel=1e-14)
+    plain = make_rows(LOGITS, LABELS, None, range(K))
+    assert not plain.has_masked
+    assert without_infinities(LOGITS) is LOGITS
+    np.testing.assert_array_equal(np.isneginf(MASKED), MASK)  # it was a copy
+
+
+@pytest.mark.parametrize("loss", ["nll", "brier"])
+@pytest.mark.parametrize("bounds", [(1e-12, 2e-12), (1e11, 1e12), (1e-12, 1e12)])
+def test_the_widest_bounds_leave_them_at_zero(loss, bounds):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dfu.DistFreeWarning)
+        fit = dfu.temperature_scaling(MASKED, LABELS, loss=loss, bounds=bounds)
+    assert np.isfinite([fit.loss_before, fit.loss_after]).all()
+    probs = fit.predict(MASKED)
+    assert (probs[MASK] == 0.0).all()
+    np.testing.assert_allclose(probs.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    if bounds[1] < 1e-11:  # all but uniform over what is left
+        np.testing.assert_allclose(
+            probs, ~MASK / (~MASK).sum(axis=1, keepdims=True), atol=1e-9
+        )
