@@ -39,6 +39,12 @@ NAN_BY_DESIGN: dict[str, str] = {
     r"CalibrationResult\.(bins_before|bins_after)": "bins without rows",
     r"ClassBundles\.statistic": "classes never predicted",
     r"ClassBundles\.to_frame\[statistic\]": "classes never predicted",
+    r"ScalingBinningResult\.outputs": "bins without rows",
+    r"ScalingBinningResult\.(map_radius|cost)": "weighted rows",
+    r"ScalingBinningResult\.to_frame\[(output|frequency|map_radius)\]": (
+        "bins without rows, or weighted rows"
+    ),
+    r"DensityRatioResult\.coefficients(\[.*\])?": "not determined by the rows",
     r"DecisionCalibrationResult\.std_err": "at a bound, or a loss is not convex",
     r"DecisionEvaluation\.to_frame\[(confidence|accuracy|gap)\]": "bins without rows",
     r"DensityRatioResult\.(target_weight|target_ratio)": "kernel mean matching",

@@ -24,6 +24,7 @@ METHODS: dict[str, float] = {
     "bayes_rule": 1.0,
     "cited": 0.1,
     "class_frame": 0.5,
+    "coefficients": 0.5,
     "column": 0.5,
     "confint": 1.0,
     "contains": 1.0,

@@ -421,7 +421,7 @@ PLANTED = {
     ),
     "one alpha for interpolated thresholds": (
         partial(procedure_designs.interpolated_designs, times=1.0),
-        100,
+        300,
     ),
     "half as much again for ranks": (
         partial(procedure_designs.rank_designs, times=1.5),

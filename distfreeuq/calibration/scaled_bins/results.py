@@ -114,7 +114,10 @@ class ScalingBinningResult(CalibrationResult):
 
     @property
     def cost(self) -> float:
-        """Largest of `map_radius`: what the bins add to the map's calibration error."""
+        """Largest of `map_radius`: what the bins add to the map's calibration error.
+
+        NaN for weighted rows.
+        """
         return float(self.map_radius.max())
 
     @lazy
@@ -196,7 +199,10 @@ class ScalingBinningResult(CalibrationResult):
         return np.column_stack(frequency_intervals(bins, level))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row per bin: cell, rows, output, frequency, interval, radii."""
+        """Return a row per bin: cell, rows, output, frequency, interval, radii.
+
+        NaN as in `outputs`, and the frequency of bins without rows.
+        """
         import pandas as pd
 
         bins = outputs_of(self.binning)
