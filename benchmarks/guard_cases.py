@@ -101,6 +101,9 @@ def few_classes(n: int) -> Iterator[Case]:
     yield "Platt scaling", lambda: dfu.platt_scaling(logits, labels)
     curves = dfu.isotonic_calibration(probs, labels)
     yield "isotonic calibration, predict", lambda: curves.predict(probs)
+    yield "Venn-Abers, ten classes", lambda: dfu.venn_abers(probs, labels)
+    pairs = dfu.venn_abers(probs, labels)
+    yield "Venn-Abers, predict", lambda: pairs.predict(probs)
     shift = dfu.label_weights(np.full(10, 0.1), np.arange(1, 11) / 55)
     yield "probabilities for the target prior", lambda: shift.adapt(probs)
 
