@@ -18,13 +18,17 @@ TABLE = pd.read_csv(Path(study.__file__).with_name("performance_without_labels.c
 def test_the_page_has_the_table_and_says_what_is_in_it():
     page = (ROOT / "docs" / "searches.md").read_text()
     assert study.page_table(TABLE) in page
-    long = TABLE["classifier"].str.startswith("CIFAR-100") & (TABLE["n = m"] == 10_000)
-    assert (TABLE["draws"] == np.where(long, 40, 200)).all()
+    assert (TABLE["draws"] == 200).all()
     moved = TABLE[TABLE["proportions"] == "Dirichlet(1)"]
     assert set(moved["n = m"]) == set(study.SIZES)
     assert (TABLE["finite-sample covers"] >= 0.99).all()
     # in 200 draws of nominal .95, each by itself
-    assert (TABLE["asymptotic covers"] >= 0.9).all()
+    covered = TABLE["asymptotic covers"]
+    few_of_many = TABLE["classifier"].str.startswith("CIFAR-100") & (
+        TABLE["n = m"] < 5000
+    )
+    assert covered.min() == covered[few_of_many].min() == 0.89
+    assert covered[~few_of_many].between(0.91, 0.995).all()
     tables = moved[moved["classifier"].str.contains("regression")]
     rivals = ["source accuracy", "mean confidence", "calibrated confidence"]
     for rival in rivals:
