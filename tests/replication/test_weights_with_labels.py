@@ -15,28 +15,50 @@ def test_the_page_has_the_table():
     assert study.page_table(TABLE) in PAGE
 
 
-def test_what_the_page_says():
-    assert (TABLE["covered"] >= 0.94).all()
-    assert (TABLE["region"] >= 0.94).all()
-    assert (TABLE["capped missed"] <= study.DELTA).all()
-    assert (TABLE["width"] < 1.0).all()
-    assert (TABLE["error"] < TABLE["without"]).all()
-    hundred = TABLE["classifier"].str.startswith("CIFAR-100")
-    of_moments = ~TABLE["estimate"].str.startswith("MLLS")
-    few = TABLE[of_moments & ~hundred]
-    assert (few["error"] < 1.05 * few["labels alone"]).all()
-    many = TABLE[hundred]
-    assert (many["error"] > 1.3 * many["labels alone"]).all()
-    good = TABLE[TABLE["classifier"].str.startswith("CIFAR-10 ")]
-    good = good[good["estimate"] == "MLLS after BCTS"]
-    assert (good["error"] < good["labels alone"]).all()
+HUNDRED = TABLE["classifier"].str.startswith("CIFAR-100")
+BBSE = TABLE["estimate"].isin(["BBSE", "soft BBSE"])
+
+
+def test_what_the_page_says_of_intervals():
+    scarce = HUNDRED & TABLE["proportions"].str.startswith("30 rows")
+    assert TABLE[~HUNDRED]["covered"].min() == 0.935
+    assert (TABLE[HUNDRED & ~scarce]["covered"] > 0.99).all()
+    assert TABLE[scarce]["covered"].min() == 0.8
+    assert (TABLE["region"] >= 0.9).all()
+    assert (TABLE["capped missed"] <= 0.01).all()
+    few = TABLE[BBSE & ~HUNDRED]
+    for name, many, low, high in (
+        ("AG News", True, 0.22, 0.65),
+        ("AG News", False, 0.5, 0.95),
+        ("CIFAR-10 ", True, 0.81, 0.96),
+        ("CIFAR-10 ", False, 0.96, 1.0),
+    ):
+        lines = few[few["classifier"].str.startswith(name)]
+        width = lines[(lines["labels"] >= 100) == many]["width"]
+        assert width.between(low, high).all(), name
+
+
+def test_what_the_page_says_of_errors():
+    few, many = TABLE[BBSE & ~HUNDRED], TABLE[BBSE & HUNDRED]
+    assert (few["error"] < 1.01 * few["labels alone"]).all()
+    assert (few["error"] < 1.01 * few["without"]).all()
+    lost = many["error"] > many["labels alone"]
+    assert (lost == (many["proportions"] == "one class at .9")).all()
+    by_likelihood = TABLE["estimate"].str.startswith("MLLS")
+    poor = TABLE[by_likelihood & TABLE["classifier"].str.startswith("AG News")]
+    assert (poor["error"] > poor["labels alone"]).sum() == 15
+    assert len(poor) == 24
 
 
 def test_rlls_has_bbse_s_lines():
-    numbers = TABLE.select_dtypes(np.number).columns.difference(["error", "without"])
+    of_intervals = ["covered", "region", "width", "capped missed"]
     for one, other in (("BBSE", "RLLS"), ("soft BBSE", "soft RLLS")):
-        lines = (TABLE[TABLE["estimate"] == name][numbers] for name in (one, other))
-        np.testing.assert_array_equal(*lines)
+        by_name = [TABLE[TABLE["estimate"] == name] for name in (one, other)]
+        errors = (lines["error"].to_numpy() for lines in by_name)
+        np.testing.assert_allclose(*errors, atol=0.016)
+        # of a hundred classes BBSE has no weights in some draws
+        few = (lines[~HUNDRED][of_intervals] for lines in by_name)
+        np.testing.assert_array_equal(*few)
 
 
 def test_a_draw_of_the_study_is_measured(data_folder):
