@@ -167,10 +167,11 @@ def many_classes() -> Iterator[str]:
         "`python -m benchmarks.many_classes` runs each method in a process of its own, "
         "on drawn rows: n of each sample, source classes in equal proportions (at "
         "n = 30,000 three rows of each), the target's in proportion to an exponential "
-        "variable each. Times are the processor's on one thread of a busy machine, "
-        "which makes them longer; much of what ten thousand classes take is the "
-        "system's, for fresh memory. Memory is the peak beyond the rows and what was "
-        "in use to draw them: 0 is less than that. The fit includes the weights."
+        "variable each. Times are the processor's on one thread of an otherwise idle "
+        "machine; much of what ten thousand classes take is the system's, for fresh "
+        "memory, and differs by a factor of two from run to run. Memory is the peak "
+        "beyond the rows and what was in use to draw them. The fit includes the "
+        "weights."
     )
     yield ""
     with (RESULTS / "many-classes.csv").open(newline="") as file:
