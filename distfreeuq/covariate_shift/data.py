@@ -249,14 +249,20 @@ class RowWeights(NamedTuple):
         return None if self.ratio is None else self.ratio.n_target
 
 
-def weigh_rows(
-    args: Arguments, rows: ShiftedRows, ratio: Any, options: Any, rng: RandomState
-) -> RowWeights:
-    """Return the weights that `ratio` stands for: nothing, numbers, a fit, a method."""
+def names_a_method(args: Arguments, ratio: Any, options: Any) -> bool:
+    """Say whether `ratio` is a method of `density_ratio`: only these take options."""
     is_method = isinstance(ratio, str) or hasattr(ratio, "predict_proba")
     if options is not None and not is_method:
         must = "None, unless 'ratio' is a method of density_ratio"
         args.invalid("ratio_options", must, "options")
+    return is_method
+
+
+def weigh_rows(
+    args: Arguments, rows: ShiftedRows, ratio: Any, options: Any, rng: RandomState
+) -> RowWeights:
+    """Return the weights that `ratio` stands for: nothing, numbers, a fit, a method."""
+    is_method = names_a_method(args, ratio, options)
     if ratio is None:
         return RowWeights(None, None, None, "none")
     if isinstance(ratio, DensityRatioResult):

@@ -35,6 +35,7 @@ from distfreeuq.covariate_shift.data import (
     LearntFeatures,
     RowWeights,
     estimate_weights,
+    names_a_method,
     read_shifted_rows,
 )
 from distfreeuq.covariate_shift.guarantees import target_guarantee
@@ -138,10 +139,7 @@ def _weigh(
     rng: RandomState,
 ) -> RowWeights:
     """Return the weights that `ratio` stands for, as `weigh_rows` does in memory."""
-    is_method = isinstance(ratio, str) or hasattr(ratio, "predict_proba")
-    if options is not None and not is_method:
-        must = "None, unless 'ratio' is a method of density_ratio"
-        args.invalid("ratio_options", must, "options")
+    is_method = names_a_method(args, ratio, options)
     if ratio is None:
         return RowWeights(None, None, None, "none")
     if isinstance(ratio, DensityRatioResult):
